@@ -1,0 +1,70 @@
+"""The work that kernels do: inputs, reference results (NumPy), and how many floating-point operations and bytes it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class TileProblem:
+    """Describe a stream of independent tile products, ``C[i] = intensity * (A[i] @ B[i])``.
+
+    ``tiles`` (0 or more) matrices of ``tile`` x ``tile`` float32 values each; a kernel really does each product
+    ``intensity`` times and sums, so that arithmetic grows while the bytes stay. ``seed`` chooses the random inputs.
+    Raises ``ValueError`` for numbers that describe no work.
+    """
+
+    tiles: int
+    tile: int = 64
+    intensity: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.tiles < 0:
+            raise ValueError(f"tiles={self.tiles}: a number of tiles is 0 or more")
+        if self.tile < 1 or self.intensity < 1:
+            raise ValueError(f"tile={self.tile} and intensity={self.intensity} must both be at least 1")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return the shape of A, B and C: ``(tiles, tile, tile)``."""
+        return self.tiles, self.tile, self.tile
+
+    def inputs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return fresh arrays A and B, float32, standard normal: the same values for the same seed."""
+        random = np.random.default_rng(self.seed)
+        a = random.standard_normal(self.shape, dtype=np.float32)
+        return a, random.standard_normal(self.shape, dtype=np.float32)
+
+    def output(self) -> np.ndarray:
+        """Return an array for C, float32, filled with NaN: an element that nobody writes cannot pass a check."""
+        return np.full(self.shape, np.nan, dtype=np.float32)
+
+    def reference(self) -> np.ndarray:
+        """Return C, float32, computed in float64 and rounded once."""
+        a, b = self.inputs()
+        return (self.intensity * (a.astype(np.float64) @ b.astype(np.float64))).astype(np.float32)
+
+    @property
+    def flops(self) -> int:
+        """Return the floating-point operations: a multiply and an add for each step of each dot product."""
+        return 2 * self.tiles * self.tile**3 * self.intensity
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes that must cross device memory: A and B read once, C written once."""
+        return 3 * 4 * self.tiles * self.tile**2
+
+    @property
+    def tolerance(self) -> float:
+        """Return the largest absolute error of one element that rounding explains.
+
+        Each of the n = ``intensity * tile`` additions rounds a partial sum that is about as large as the result, sigma
+        = ``intensity * sqrt(tile)``, to 24 bits; random signs add such errors up to sqrt(n) 2^-24 sigma (Higham,
+        "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 2.8). The factor 16 leaves room for the worst
+        of millions of elements; one forgotten term is still a hundred times larger.
+        """
+        terms = self.intensity * self.tile
+        return 16 * 2.0**-24 * terms**0.5 * self.intensity * self.tile**0.5
