@@ -145,11 +145,10 @@ def has_gpu() -> bool:
     return Machine(driver=driver(), packages=packages()).has_gpu
 
 
-@functools.cache
 def this_machine() -> Machine:
-    """Return what this machine can run; the compiler is asked for its version, so this takes some milliseconds.
+    """Return what this machine can run; the first call asks the compiler its version, so it takes some milliseconds.
 
-    Everything is looked up once per process except the simulator's state, which :func:`simulator` tells anew.
+    Everything is looked up once per process, except the simulator's state, which an import can change.
     """
     return Machine(
         system=_system(),
@@ -171,11 +170,14 @@ def parse_version(text: str) -> Version:
 def simulator() -> str:
     """Return the state of numba's CUDA simulator: "off", "on", or "too late" to have an effect in this process."""
     wanted = os.environ.get("NUMBA_ENABLE_CUDASIM", "0").strip() not in ("", "0")
-    config = sys.modules.get("numba.core.config")
-    if "numba.cuda" not in sys.modules or config is None:
+    wanted = wanted or bool(getattr(sys.modules.get("numba.core.config"), "ENABLE_CUDASIM", False))
+    cuda = sys.modules.get("numba.cuda")
+    if cuda is None or not hasattr(cuda, "jit"):
         return "on" if wanted else "off"
-    active = bool(getattr(config, "ENABLE_CUDASIM", False))
-    return "too late" if wanted and not active else "on" if active else "off"
+    # the import chose one of two implementations, and nothing changes that afterwards
+    if cuda.jit.__module__.startswith("numba.cuda.simulator"):
+        return "on"
+    return "too late" if wanted else "off"
 
 
 @functools.cache
