@@ -81,13 +81,23 @@ class KernelSpec:
     def anchors(self) -> tuple[str, ...]:
         """Return the names that :meth:`excerpt` knows, in the order of the file."""
         return tuple(
-            line[4:-1] for line in self.source.splitlines() if line.startswith("// [") and line[4] != "/" and line[-1] == "]"
+            line[4:-1]
+            for line in self.source.splitlines()
+            if line.startswith("// [") and line[4] != "/" and line[-1] == "]"
         )
 
 
 def _compute_threads(constants: Mapping[str, int]) -> int:
     return (constants["TILE"] // 4) ** 2  # a 4x4 piece of C each
 
+
+def _stage_bytes(constants: Mapping[str, int]) -> int:
+    return 2 * 4 * constants["TILE"] ** 2  # a tile of A and one of B
+
+
+_TILE = {"TILE": 64, "INTENSITY": 1}
+_TILE_CHOICES = {"TILE": (32, 64), "INTENSITY": (1, 2, 4, 8)}
+_COMPUTE = {"COMPUTE_THREADS": _compute_threads}
 
 LADDER: tuple[KernelSpec, ...] = (
     KernelSpec(
@@ -96,11 +106,59 @@ LADDER: tuple[KernelSpec, ...] = (
         title="one buffer, __syncthreads",
         claim="Load time and compute time add up: while one happens, the other does not.",
         lesson="01",
-        defaults={"TILE": 64, "INTENSITY": 1},
-        choices={"TILE": (32, 64), "INTENSITY": (1, 2, 4, 8)},
-        derived={"COMPUTE_THREADS": _compute_threads},
+        defaults=_TILE,
+        choices=_TILE_CHOICES,
+        derived=_COMPUTE,
         threads=lambda c: c["COMPUTE_THREADS"],
         shared=lambda c: 0,
+    ),
+    KernelSpec(
+        name="tile_01_double_buffer",
+        file="tile/tile_01_double_buffer.cu",
+        title="double buffer through registers",
+        claim="A load that is issued early travels while the warps compute, at the price of 32 registers a thread.",
+        lesson="02",
+        defaults=_TILE,
+        choices=_TILE_CHOICES,
+        derived=_COMPUTE,
+        threads=lambda c: c["COMPUTE_THREADS"],
+        shared=lambda c: 2 * _stage_bytes(c),
+    ),
+    KernelSpec(
+        name="tile_02_cp_async",
+        file="tile/tile_02_cp_async.cu",
+        title="asynchronous copies, thread-scope pipeline",
+        claim="cp.async keeps STAGES - 1 tiles in flight and costs no register and no waiting thread.",
+        lesson="03",
+        defaults={**_TILE, "STAGES": 2},
+        choices={**_TILE_CHOICES, "STAGES": (2, 3, 4)},
+        derived=_COMPUTE,
+        threads=lambda c: c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * _stage_bytes(c),
+    ),
+    KernelSpec(
+        name="tile_03_pipeline_unified",
+        file="tile/tile_03_pipeline_unified.cu",
+        title="block-scope pipeline, unified",
+        claim="A full and an empty barrier per stage replace __syncthreads; every thread makes all four calls.",
+        lesson="04",
+        defaults={**_TILE, "STAGES": 2},
+        choices={**_TILE_CHOICES, "STAGES": (2, 3, 4)},
+        derived=_COMPUTE,
+        threads=lambda c: c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * _stage_bytes(c),
+    ),
+    KernelSpec(
+        name="tile_04_pipeline_roles",
+        file="tile/tile_04_pipeline_roles.cu",
+        title="partitioned pipelines: loader, compute and storer warps",
+        claim="Each warp does one job and waits only for its neighbours: loaders run ahead, storers drain behind.",
+        lesson="05",
+        defaults={**_TILE, "STAGES": 2, "LOADER_WARPS": 2, "STORER_WARPS": 2},
+        choices={**_TILE_CHOICES, "STAGES": (2, 3, 4), "LOADER_WARPS": (1, 2, 4), "STORER_WARPS": (1, 2, 4)},
+        derived=_COMPUTE,
+        threads=lambda c: 32 * (c["LOADER_WARPS"] + c["STORER_WARPS"]) + c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * _stage_bytes(c) + _stage_bytes(c) // 2,  # the stages and one tile of C
     ),
 )
 

@@ -17,7 +17,7 @@
 
 constexpr int TILE_FLOATS = TILE * TILE;
 constexpr int COLUMNS = TILE / 4;  // float4 columns of a tile
-static_assert(TILE % 16 == 0, "a tile is cut into 4x4 pieces, and rows into 16-byte vectors");
+static_assert(TILE % 32 == 0, "a tile is cut into 4x4 pieces of C, and the pieces into whole warps");
 static_assert(COMPUTE_THREADS == COLUMNS * COLUMNS, "one thread for each 4x4 piece of C");
 static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
 
