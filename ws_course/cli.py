@@ -1,0 +1,150 @@
+"""The command ``ws-course``: a thin front for the modules that do the work, each imported when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+OK, FAILED, USAGE, FAULTS = 0, 1, 2, 3
+
+
+class UsageError(Exception):
+    """Say what is wrong with a command line; ends the program with exit code 2."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 good, 1 this machine cannot, 2 bad usage, 3 faults found."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.run(arguments)
+    except UsageError as error:
+        print(f"ws-course {arguments.command}: {error}", file=sys.stderr)
+        return USAGE
+
+
+def _parser() -> argparse.ArgumentParser:
+    from ws_course import __version__
+
+    parser = argparse.ArgumentParser(prog="ws-course", description="The tools of the warp specialization course.")
+    parser.add_argument("--version", action="version", version=f"ws-course {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    doctor = commands.add_parser("doctor", help="say what this machine can run, and how to mend what it cannot")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor.set_defaults(run=_doctor)
+
+    emulate = commands.add_parser(
+        "emulate",
+        help="run any CUDA kernel file on the CPU and report its faults",
+        description="Run a CUDA kernel in the emulator. Exit 0 without faults, 3 with faults, 2 for bad usage.",
+        epilog=_argument_help(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    emulate.add_argument("file", type=Path, metavar="FILE.cu")
+    emulate.add_argument("--entry", metavar="NAME", help="the __global__ function (default: the file's stem)")
+    for name in ("grid", "block", "cluster"):
+        emulate.add_argument(f"--{name}", type=_dim, metavar="X[,Y,Z]", required=name != "cluster", default=(1,))
+    emulate.add_argument("--smem", type=int, default=0, metavar="BYTES", help="dynamic shared memory per block")
+    emulate.add_argument("--cooperative", action="store_true", help="launch so that the whole grid can synchronise")
+    emulate.add_argument("--arg", action="append", default=[], metavar="SPEC", help="one kernel argument, in order")
+    emulate.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="a constant")
+    emulate.add_argument("--seeds", type=int, default=1, metavar="N", help="how many schedules to try (default 1)")
+    emulate.add_argument(
+        "--timeout", type=float, default=30.0, metavar="SECONDS", help="for each schedule (default 30)"
+    )
+    emulate.add_argument("--out", type=Path, metavar="FILE.npz", help="save the arrays afterwards as arg0, arg1, …")
+    emulate.add_argument("--json", action="store_true", help="print JSON")
+    emulate.set_defaults(run=_emulate)
+    return parser
+
+
+def _argument_help() -> str:
+    from ws_course.runtime.argspec import GRAMMAR
+
+    return f"arguments (SPEC):\n{GRAMMAR}"
+
+
+def _dim(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one to three integers, such as 4 or 4,2") from None
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from ws_course import doctor
+
+    if arguments.json:
+        answer = doctor.report_json()
+        print(json.dumps(answer, indent=1))
+        return OK if answer["ok"] else FAILED
+    ok, text = doctor.report()
+    print(text)
+    return OK if ok else FAILED
+
+
+def _emulate(arguments: argparse.Namespace) -> int:
+    import numpy as np
+
+    from ws_course.runtime import BackendError, argspec
+
+    if arguments.seeds < 1:
+        raise UsageError(f"--seeds {arguments.seeds}: at least one schedule has to be tried")
+    if arguments.out and not arguments.out.parent.is_dir():
+        raise UsageError(f"--out {arguments.out}: there is no folder {arguments.out.parent}")
+    kernel = _kernel(arguments)
+    try:
+        values = argspec.build(arguments.arg)
+        result = kernel.run(
+            *values,
+            grid=arguments.grid,
+            block=arguments.block,
+            cluster=arguments.cluster,
+            smem=arguments.smem,
+            cooperative=arguments.cooperative,
+            backend="emulator",
+            seeds=arguments.seeds,
+            timeout=arguments.timeout,
+        )
+    except BackendError as error:
+        print(f"ws-course emulate: {error}", file=sys.stderr)
+        return FAILED
+    except (ValueError, TypeError) as error:
+        raise UsageError(error) from error
+    if arguments.out:
+        arrays = {f"arg{i}": value for i, value in enumerate(values) if isinstance(value, np.ndarray)}
+        with arguments.out.open("wb") as file:  # a name without .npz stays as it is
+            np.savez(file, **arrays)
+    if arguments.json:
+        print(json.dumps({
+            "faults": [fault.to_json() for fault in result.faults],
+            "seeds": list(result.seeds),
+            "seconds": result.seconds,
+            "printed": result.printed,
+        }, indent=1))  # fmt: skip
+    else:
+        print(result.printed, end="")
+        print(result)
+    return OK if result.ok else FAULTS
+
+
+def _kernel(arguments: argparse.Namespace):
+    from ws_course.runtime import Kernel
+
+    defines = {}
+    for text in arguments.define:
+        name, _, value = text.partition("=")
+        if not name.isidentifier():
+            raise UsageError(f"--define {text}: write NAME=VALUE, such as STAGES=3")
+        defines[name] = value or 1
+    try:
+        return Kernel.from_file(arguments.file, arguments.entry, **defines)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {arguments.file}: {error}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
