@@ -25,6 +25,8 @@ from ws_course.device import (
 OLDEST_COMPILER = {"gcc": (11,), "clang": (14,), "zig": (14,)}
 """C++20 as the emulator and the CUDA headers use it: the oldest releases that have it."""
 
+_WHOLE = {"break_on_hyphens": False, "break_long_words": False}  # package names stay in one piece
+
 SETUP = "run `make setup` in the course's folder (or: python -m pip install -r requirements.lock)"
 
 
@@ -93,7 +95,9 @@ def report(machine: Machine | None = None) -> tuple[bool, str]:
         lines.append(f"{'✓' if finding.ok else '✗'} {finding.name:<{width}}  {finding.detail}")
         if finding.fix:
             indent = " " * (width + 4)
-            lines.append(fill(f"→ {finding.fix}", 110, initial_indent=indent, subsequent_indent=indent + "  "))
+            lines.append(
+                fill(f"→ {finding.fix}", 110, initial_indent=indent, subsequent_indent=indent + "  ", **_WHOLE)
+            )
     return ok, "\n".join([*lines, "", sentence])
 
 

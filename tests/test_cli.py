@@ -1,0 +1,192 @@
+"""The command line, as a person or a script calls it."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ws_course import cli, device
+
+ADD = """\
+extern "C" __global__ void add(const float* a, const float* b, float* c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + b[i];
+}
+"""
+
+# half of the block waits at a barrier that the other half never reaches
+HANG = """\
+extern "C" __global__ void hang(int* out) {
+  if (threadIdx.x < 32) {
+    __syncthreads();
+  } else {
+    while (atomicAdd(out, 0) == 0) {
+    }
+  }
+  out[0] = 1;
+}
+"""
+
+WRITE_PAST_THE_END = """\
+extern "C" __global__ void past(int* out) { out[threadIdx.x] = 1; }
+"""
+
+LAUNCH = ["--grid", "4", "--block", "64"]
+ADD_ARGS = ["--arg", "in:f32[200]=normal", "--arg", "in:f32[200]=arange", "--arg", "out:f32[200]", "--arg", "i32=200"]
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Write a kernel file and return its path."""
+
+    def write(text, name="add.cu"):
+        path = tmp_path / name
+        path.write_text(text)
+        return str(path)
+
+    return write
+
+
+def run(capsys, *words):
+    """Return exit code, standard output and standard error of one command."""
+    try:
+        code = cli.main(words)
+    except SystemExit as end:
+        code = end.code
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_doctor_prints_a_table_and_says_whether_the_lessons_run(capsys):
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0
+    assert "C++ compiler" in out and "NVIDIA driver" in out
+
+
+def test_doctor_exits_with_one_where_nothing_runs(capsys, monkeypatch):
+    monkeypatch.setattr("ws_course.doctor.this_machine", lambda: device.Machine())
+    code, out, _ = run(capsys, "doctor")
+    assert code == 1 and "✗" in out
+    code, out, _ = run(capsys, "doctor", "--json")
+    assert code == 1 and json.loads(out)["ok"] is False
+
+
+def test_doctor_json(capsys):
+    code, out, _ = run(capsys, "doctor", "--json")
+    assert code == 0
+    assert {"ok", "verdict", "findings", "machine"} == set(json.loads(out))
+
+
+def test_the_installed_command_is_this_module():
+    command = Path(sys.executable).with_name("ws-course")
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ws-course ")
+
+
+def test_no_command_lists_the_commands(capsys):
+    code, _, err = run(capsys)
+    assert code == 2 and "COMMAND" in err
+
+
+def test_emulate_runs_a_kernel_and_saves_its_arrays(capsys, source, tmp_path):
+    out = tmp_path / "out.npz"
+    code, text, err = run(capsys, "emulate", source(ADD), *LAUNCH, *ADD_ARGS, "--out", str(out), "--seeds", "3")
+    assert code == 0, text + err
+    assert "no fault" in text
+    saved = np.load(out)
+    assert sorted(saved) == ["arg0", "arg1", "arg2"]
+    np.testing.assert_allclose(saved["arg2"], saved["arg0"] + saved["arg1"], rtol=1e-6)
+
+
+def test_emulate_json_without_faults(capsys, source):
+    code, text, _ = run(capsys, "emulate", source(ADD, "other.cu"), "--entry", "add", *LAUNCH, *ADD_ARGS, "--json")
+    assert code == 0
+    assert json.loads(text)["faults"] == []
+
+
+def test_emulate_exits_with_three_and_names_kind_file_and_line(capsys, source):
+    path = source(WRITE_PAST_THE_END, "past.cu")
+    words = ["emulate", path, "--grid", "1", "--block", "32", "--arg", "out:i32[16]"]
+    code, text, _ = run(capsys, *words, "--seeds", "2", "--json")
+    assert code == 3
+    (fault,) = json.loads(text)["faults"]
+    assert fault["kind"] == "out-of-bounds"
+    assert (Path(fault["file"]).name, fault["line"]) == ("past.cu", 1)
+    assert fault["message"]
+    assert sorted(fault["seeds"]) == [0, 1], "the same fault under two schedules is one fault"
+    code, text, _ = run(capsys, *words)
+    assert code == 3 and "past.cu:1" in text
+
+
+def test_emulate_ends_a_kernel_that_never_ends(capsys, source):
+    path = source(HANG, "hang.cu")
+    words = ["emulate", path, "--grid", "1", "--block", "64", "--arg", "inout:i32[1]=0", "--timeout", "3", "--json"]
+    code, text, _ = run(capsys, *words)
+    assert code == 3
+    assert {fault["kind"] for fault in json.loads(text)["faults"]} <= {"deadlock", "timeout"}
+
+
+def test_emulate_reports_a_kernel_that_does_not_compile_at_its_line(capsys, source):
+    path = source(ADD.replace("a[i] + b[i]", "a[i] + nothing"))
+    code, text, _ = run(capsys, "emulate", path, *LAUNCH, *ADD_ARGS, "--json")
+    assert code == 3
+    fault = json.loads(text)["faults"][0]
+    assert (fault["kind"], fault["line"]) == ("compile-error", 3)
+    assert "nothing" in fault["message"]
+
+
+def test_emulate_takes_constants(capsys, source, tmp_path):
+    path = source('extern "C" __global__ void fill(int* out) { out[threadIdx.x] = VALUE; }', "fill.cu")
+    out = tmp_path / "out.npz"
+    words = ["--grid", "1", "--block", "8", "--arg", "out:i32[8]", "-D", "VALUE=42", "--out", str(out)]
+    code, text, err = run(capsys, "emulate", path, *words)
+    assert code == 0, text + err
+    assert np.load(out)["arg0"].tolist() == [42] * 8
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["--grid", "4", "--block", "64", "--arg", "in:f33[3]=1"], "'f33' is no type"),
+        (["--grid", "4", "--block", "2000", *ADD_ARGS], "at most 1024"),
+        (["--grid", "0", "--block", "64", *ADD_ARGS], "at least 1"),
+        (["--grid", "x", "--block", "64", *ADD_ARGS], "not one to three integers"),
+        (["--grid", "1,1,1,1", "--block", "64", *ADD_ARGS], "one to three integers"),
+        (["--grid", "3", "--block", "64", "--cluster", "2", *ADD_ARGS], "not a multiple of cluster"),
+        (["--grid", "4", "--block", "64", "--smem", "-1", *ADD_ARGS], "smem=-1"),
+        (["--grid", "4", "--block", "64", *ADD_ARGS[:-2]], "argument"),
+        (["--grid", "4", "--block", "64", *ADD_ARGS, "--seeds", "0"], "at least one schedule"),
+        (["--grid", "4", "--block", "64", *ADD_ARGS, "-D", "9=1"], "NAME=VALUE"),
+        (["--grid", "4", "--block", "64", *ADD_ARGS, "--out", "no/such/folder/out.npz"], "no folder"),
+        (["--block", "64", *ADD_ARGS], "--grid"),
+    ],
+)
+def test_emulate_refuses_bad_usage_in_one_clear_message(capsys, source, words, says):
+    code, out, err = run(capsys, "emulate", source(ADD), *words)
+    assert code == 2
+    assert out == ""
+    assert says in err and "Traceback" not in err
+
+
+def test_emulate_refuses_a_file_that_is_not_there(capsys):
+    code, _, err = run(capsys, "emulate", "no_such.cu", *LAUNCH)
+    assert code == 2 and "no_such.cu" in err
+
+
+def test_emulate_help_explains_how_to_write_arguments(capsys):
+    code, out, _ = run(capsys, "emulate", "--help")
+    assert code == 0
+    assert "in:f32[1024]=normal" in out and "inout:i32[1]=0" in out
+
+
+def test_a_shell_sees_the_exit_code(source):
+    command = shutil.which("ws-course", path=str(Path(sys.executable).parent))
+    done = subprocess.run(
+        [command, "emulate", source(ADD), "--grid", "0", "--block", "1"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1, "one line, no traceback"
