@@ -1,0 +1,3 @@
+# expect: AssertionError
+# One barrier for each tile.
+barriers = 10
