@@ -7,6 +7,10 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ws_course.runtime import Kernel
 
 OK, FAILED, USAGE, FAULTS = 0, 1, 2, 3
 
@@ -17,12 +21,17 @@ class UsageError(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 good, 1 this machine cannot, 2 bad usage, 3 faults found."""
-    arguments = _parser().parse_args(argv)
+    from ws_course.runtime.backends import BackendError
+
+    parser = _parser()
+    arguments, arguments.rest = parser.parse_known_args(argv, argparse.Namespace(takes_rest=False))
+    if arguments.rest and not arguments.takes_rest:
+        parser.error(f"unrecognized arguments: {' '.join(arguments.rest)}")
     try:
         return arguments.run(arguments)
-    except UsageError as error:
+    except (UsageError, BackendError) as error:
         print(f"ws-course {arguments.command}: {error}", file=sys.stderr)
-        return USAGE
+        return USAGE if isinstance(error, UsageError) else FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -58,6 +67,26 @@ def _parser() -> argparse.ArgumentParser:
     emulate.add_argument("--out", type=Path, metavar="FILE.npz", help="save the arrays afterwards as arg0, arg1, …")
     emulate.add_argument("--json", action="store_true", help="print JSON")
     emulate.set_defaults(run=_emulate)
+
+    check = commands.add_parser("check", help="run a tile kernel on random inputs and compare with NumPy")
+    check.add_argument("kernel", metavar="RUNG|FILE.cu", help="a kernel of the catalog, or a file with its parameters")
+    check.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="a constant")
+    check.add_argument("--tiles", type=_dim, default=(0, 1, 2, 5, 13), metavar="N,N,…", help="default 0,1,2,5,13")
+    check.add_argument("--entry", metavar="NAME", help="of a file: the __global__ function (default: the file's stem)")
+    check.add_argument("--block", type=_dim, metavar="X[,Y,Z]", help="of a file: threads per block")
+    check.add_argument("--smem", type=int, metavar="BYTES", help="of a file: dynamic shared memory per block")
+    check.add_argument("--grid", type=_dim, metavar="X[,Y,Z]", help="default: two blocks, or one for a single tile")
+    check.add_argument("--backend", choices=("auto", "gpu", "emulator"), default="auto")
+    check.add_argument("--seeds", type=int, default=5, metavar="N", help="how many schedules to try (default 5)")
+    check.set_defaults(run=_check)
+
+    # these two have options of their own, which their modules read
+    for name, text in (
+        ("record", "measure the kernels on this machine's GPU and write the records"),
+        ("exercises", "write exercises/ from solutions/, or compare with --check"),
+    ):
+        other = commands.add_parser(name, help=text, add_help=False)
+        other.set_defaults(run=_record if name == "record" else _exercises, takes_rest=True)
     return parser
 
 
@@ -89,13 +118,13 @@ def _doctor(arguments: argparse.Namespace) -> int:
 def _emulate(arguments: argparse.Namespace) -> int:
     import numpy as np
 
-    from ws_course.runtime import BackendError, argspec
+    from ws_course.runtime import argspec
 
     if arguments.seeds < 1:
         raise UsageError(f"--seeds {arguments.seeds}: at least one schedule has to be tried")
     if arguments.out and not arguments.out.parent.is_dir():
         raise UsageError(f"--out {arguments.out}: there is no folder {arguments.out.parent}")
-    kernel = _kernel(arguments)
+    kernel = _kernel(arguments.file, arguments.entry, _defines(arguments))
     try:
         values = argspec.build(arguments.arg)
         result = kernel.run(
@@ -109,9 +138,6 @@ def _emulate(arguments: argparse.Namespace) -> int:
             seeds=arguments.seeds,
             timeout=arguments.timeout,
         )
-    except BackendError as error:
-        print(f"ws-course emulate: {error}", file=sys.stderr)
-        return FAILED
     except (ValueError, TypeError) as error:
         raise UsageError(error) from error
     if arguments.out:
@@ -131,19 +157,58 @@ def _emulate(arguments: argparse.Namespace) -> int:
     return OK if result.ok else FAULTS
 
 
-def _kernel(arguments: argparse.Namespace):
-    from ws_course.runtime import Kernel
+def _check(arguments: argparse.Namespace) -> int:
+    from ws_course.check import check
+    from ws_course.kernels import catalog
+    from ws_course.problem import TileProblem
 
+    defines = {"TILE": "64", "INTENSITY": "1", **_defines(arguments)}
+    how = {name: getattr(arguments, name) for name in ("grid", "block", "smem", "backend", "seeds")}
+    try:
+        tile, intensity = int(defines["TILE"]), int(defines["INTENSITY"])
+        problems = [TileProblem(tiles, tile, intensity) for tiles in arguments.tiles]
+        if arguments.kernel.endswith(".cu"):
+            verdict = check(_kernel(Path(arguments.kernel), arguments.entry, defines), problems, **how)
+        else:
+            rest = {name: int(value) for name, value in defines.items() if name not in ("TILE", "INTENSITY")}
+            verdict = check(catalog.get(arguments.kernel), problems, **how, **rest)
+    except KeyError as error:
+        raise UsageError(error.args[0]) from error
+    except (ValueError, TypeError) as error:
+        raise UsageError(error) from error
+    print(verdict)
+    return OK if verdict else FAULTS
+
+
+def _record(arguments: argparse.Namespace) -> int:
+    from ws_course.bench import ladder
+
+    return ladder.main(arguments.rest)
+
+
+def _exercises(arguments: argparse.Namespace) -> int:
+    from ws_course.grading import generate
+
+    return generate.main(arguments.rest)
+
+
+def _defines(arguments: argparse.Namespace) -> dict[str, str]:
     defines = {}
     for text in arguments.define:
         name, _, value = text.partition("=")
         if not name.isidentifier():
             raise UsageError(f"--define {text}: write NAME=VALUE, such as STAGES=3")
-        defines[name] = value or 1
+        defines[name] = value or "1"
+    return defines
+
+
+def _kernel(path: Path, entry: str | None, defines: dict[str, int | str]) -> Kernel:
+    from ws_course.runtime import Kernel
+
     try:
-        return Kernel.from_file(arguments.file, arguments.entry, **defines)
+        return Kernel.from_file(path, entry, **defines)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {arguments.file}: {error}") from error
+        raise UsageError(f"cannot read {path}: {error}") from error
 
 
 if __name__ == "__main__":
