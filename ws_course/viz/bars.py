@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from ws_course.viz import palette
 from ws_course.viz.provenance import Provenance, label
 
-SPREAD = "bar: median, whisker: 10th to 90th percentile"
+SPREAD = "median, whisker 10th–90th percentile"
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Bar:
     """Hold one bar: a name, a value, the ends of its whisker, and the series it belongs to ("1 CTA per SM").
 
     ``value``, ``low`` and ``high`` share a unit (milliseconds in a ladder); ``low`` and ``high`` are ``None`` for one
-    number without spread. Bars of one name are drawn next to each other.
+    number without spread. Bars of one name are drawn next to each other. ``hidden`` keeps the place and shows a
+    question mark: the reader predicts first.
     """
 
     name: str
@@ -29,15 +30,23 @@ class Bar:
     high: float | None = None
     series: str = ""
     colour: str = ""
+    hidden: bool = False
 
     @classmethod
-    def from_times(cls, name: str, times: Sequence[float], series: str = "", colour: str = "") -> Bar:
+    def from_times(
+        cls, name: str, times: Sequence[float], series: str = "", colour: str = "", hidden: bool = False
+    ) -> Bar:
         """Summarise repetitions as median and 10th to 90th percentile; raise ``ValueError`` if there is none."""
         times = np.asarray(times, dtype=float)
         if times.size == 0 or not np.isfinite(times).all():
             raise ValueError(f"{name}: a bar needs at least one repetition and only finite times, not {times.tolist()}")
         low, middle, high = np.percentile(times, (10, 50, 90))
-        return cls(name, float(middle), float(low), float(high), series, colour)
+        return cls(name, float(middle), float(low), float(high), series, colour, hidden)
+
+    @property
+    def end(self) -> float:
+        """Return the largest value that is drawn: the upper end of the whisker, or the value."""
+        return self.value if self.high is None else max(self.value, self.high)
 
 
 def ladder(
@@ -47,59 +56,50 @@ def ladder(
     provenance: Provenance,
     limit_ms: float | None = None,
     limit_name: str = "limit",
+    guesses: Mapping[str, float] | None = None,
     title: str = "",
 ) -> None:
     """Draw one horizontal bar a rung, in milliseconds from zero, with the limit and the share of it that is reached.
 
-    Rungs run from top to bottom in the order of their first bar. The share is ``limit_ms / value``: a kernel that is
-    as fast as the limit reaches 100%.
+    Rungs run from top to bottom in the order of their first bar. The share is ``limit_ms / value``: a kernel as fast
+    as the limit reaches 100%. ``guesses`` are the reader's predictions in milliseconds by name, drawn as
+    dashed outlines.
     """
-    palette.dress(ax, grid="x")
+    palette.dress(ax)
+    guesses = guesses or {}
+    after = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
     names = list(dict.fromkeys(bar.name for bar in bars))
-    rows = _rows(bars, names)
-    for y, thickness, bar in rows:
+    for y, thickness, bar in _rows(bars, names):
         colour = bar.colour or palette.rung(names.index(bar.name), len(names))
+        if bar.hidden:
+            # A guess writes its own text at this place.
+            ax.annotate("" if bar.name in guesses else "?", (0, y), **after, **palette.TEXT)
+            continue
         ax.barh(y, bar.value, thickness, color=colour, edgecolor=palette.edge(colour), linewidth=0.8)
         _whisker(ax, bar, y)
-        share = f"  ·  {limit_ms / bar.value:.0%} of the limit" if limit_ms else ""
-        end = max(bar.value, bar.high or 0, limit_ms or 0)
-        ax.annotate(
-            f"{bar.value:.3f} ms{share}",
-            (end, y),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            **palette.SMALL,
-            path_effects=palette.outlined(),
-        )
+        share = f"  ({limit_ms / bar.value:.0%})" if limit_ms else ""
+        clear = max(bar.end, limit_ms or 0, guesses.get(bar.name, 0))
+        ax.annotate(f"{bar.value:.3f} ms{share}", (clear, y), **after, **palette.SMALL)
         if bar.series:
-            ax.annotate(
-                bar.series,
-                (0, y),
-                xytext=(5, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=palette.SMALL_SIZE,
-                color=palette.text_on(colour),
-            )
+            ax.annotate(bar.series, (0, y), **after, fontsize=palette.SMALL_SIZE, color=palette.text_on(colour))
+    for name, guess in guesses.items():
+        y = names.index(name)
+        ax.barh(y, guess, 0.8, fill=False, edgecolor=palette.INK, linewidth=1.3, linestyle=(0, (3, 2)))
+        if all(bar.hidden for bar in bars if bar.name == name):
+            clear = max(guess, limit_ms or 0)
+            ax.annotate(f"your guess: {guess:.3f} ms", (clear, y), **after, **palette.SMALL)
     if limit_ms:
         ax.axvline(limit_ms, color=palette.LIMIT, linestyle=(0, (5, 3)), linewidth=1.3, path_effects=palette.outlined())
-        ax.annotate(
-            f"{limit_name}: {limit_ms:.3f} ms",
-            (limit_ms, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            **palette.SMALL,
-        )
+        above = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
+        at = {"xycoords": ("data", "axes fraction")}
+        ax.annotate(f"{limit_name}: {limit_ms:.3f} ms (100%)", (limit_ms, 1), **at, **above, **palette.SMALL)
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    # The texts at the ends of the bars need about two thirds of the longest bar.
-    ax.set_xlim(0, 1.5 * max([bar.high or bar.value for bar in bars] + [limit_ms or 0]))
-    spread = f"  ({SPREAD})" if any(bar.high is not None for bar in bars) else ""
-    ax.set_xlabel(f"milliseconds, less is better{spread}", loc="left", **palette.SMALL)
+    # The texts at the ends of the bars need about a third of the longest bar.
+    ends = [bar.end for bar in bars if not bar.hidden] + list(guesses.values()) + [limit_ms or 0]
+    ax.set_xlim(0, 1.4 * max(ends) or 1)
+    spread = f" ({SPREAD})" if any(bar.high is not None for bar in bars) else ""
+    ax.set_xlabel(f"milliseconds{spread}", loc="left", **palette.SMALL)
     palette.title(ax, title, pad=20 if limit_ms else 10)
     label(ax, provenance)
 
@@ -113,7 +113,7 @@ def bars_with_spread(ax: Axes, bars: Sequence[Bar], *, provenance: Provenance, u
         _whisker(ax, bar, x, upright=True)
         ax.annotate(
             f"{bar.value:#.3g}".rstrip("."),
-            (x, max(bar.value, bar.high or 0)),
+            (x, bar.end),
             xytext=(0, 3),
             textcoords="offset points",
             ha="center",
@@ -126,7 +126,7 @@ def bars_with_spread(ax: Axes, bars: Sequence[Bar], *, provenance: Provenance, u
         for b in bars
     ]
     ax.set_xticks(range(len(bars)), names)
-    ax.set_ylim(0, 1.15 * max(max(bar.value, bar.high or 0) for bar in bars))
+    ax.set_ylim(0, 1.15 * max(bar.end for bar in bars))
     ax.set_ylabel(unit, **palette.TEXT)
     if any(bar.high is not None for bar in bars):
         ax.set_xlabel(SPREAD, loc="left", fontsize=palette.SMALL_SIZE, color=palette.MUTED)
@@ -146,8 +146,7 @@ def _rows(bars: Sequence[Bar], names: list[str]) -> list[tuple[float, float, Bar
 def _whisker(ax: Axes, bar: Bar, at: float, upright: bool = False) -> None:
     if bar.low is None or bar.high is None:
         return
-    ends = [[bar.value - bar.low], [bar.high - bar.value]]
-    place, spread = ((at, bar.value), {"yerr": ends}) if upright else ((bar.value, at), {"xerr": ends})
-    ax.errorbar(
-        *place, **spread, color=palette.INK, capsize=3, linewidth=1.1, capthick=1.1, path_effects=palette.outlined()
-    )
+    # One line with end marks: an error bar is four artists, and a widget redraws them all.
+    ends, place = (bar.low, bar.high), (at, at)
+    xs, ys, mark = (place, ends, "_") if upright else (ends, place, "|")
+    ax.plot(xs, ys, marker=mark, color=palette.INK, linewidth=1.1, markersize=7, path_effects=palette.outlined())

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -44,66 +45,55 @@ def roofline(
     title: str = "",
 ) -> None:
     """Draw the roofs and the kernels on two logarithmic axes; ``bandwidth_gb_s`` is a measured copy bandwidth."""
+    roofs(ax, points, bandwidth_gb_s, peak_tflop_s, peak_name)
+    place(ax, points)
+    palette.title(ax, title)
+    label(ax, provenance)
+
+
+def roofs(
+    ax: Axes, around: Sequence[Point], bandwidth_gb_s: float, peak_tflop_s: float | None, peak_name: str = "peak"
+) -> None:
+    """Draw only what no kernel can pass, on axes that have room for the points ``around``."""
     palette.dress(ax)
-    ridge = peak_tflop_s * 1000 / bandwidth_gb_s if peak_tflop_s else None
-    at = [p.intensity for p in points] + ([ridge] if ridge else [])
+    ridge = [peak_tflop_s * 1000 / bandwidth_gb_s] if peak_tflop_s else []
+    at = [point.intensity for point in around] + ridge
     low, high = min(at) / 6, max(at) * 12
-    top = attainable(high, bandwidth_gb_s, peak_tflop_s)
-    bottom = min([p.tflop_s for p in points] + [attainable(low, bandwidth_gb_s, None)]) / 2
-    bend = [ridge] if ridge else []
-    xs = [low, *bend, high]
+    xs = [low, *ridge, high]
     ys = [attainable(x, bandwidth_gb_s, peak_tflop_s) for x in xs]
+    top = 5 * max(ys)
     ax.loglog(xs, ys, color=palette.LIMIT, linewidth=1.6)
-    ax.fill_between(xs, ys, 2.5 * top, color=palette.RULE, alpha=0.35, linewidth=0)
+    ax.fill_between(xs, ys, top, color=palette.RULE, alpha=0.35, linewidth=0)
     ax.set_xlim(low, high)
-    ax.set_ylim(bottom, 2.5 * top)
-    # Named along its slope, inside the shaded region that no kernel can reach.
-    start = low * 1.25
-    slope = math.degrees(math.atan2(attainable(start, bandwidth_gb_s, None), start))
-    ax.text(
-        start,
-        1.3 * attainable(start, bandwidth_gb_s, None),
-        f"copy bandwidth {bandwidth_gb_s / 1000:.2f} TB/s",
-        rotation=slope,
-        rotation_mode="anchor",
-        transform_rotates_text=True,
-        **palette.SMALL,
-    )
+    ax.set_ylim(min([point.tflop_s for point in around] + ys) / 2, top)
+    # The upper left corner is always above the slope.
+    words = f"copy bandwidth\n{bandwidth_gb_s / 1000:.2f} TB/s"
+    ax.text(0.03, 0.97, words, transform=ax.transAxes, va="top", **palette.SMALL)
     if peak_tflop_s:
-        ax.annotate(
-            f"{peak_name} {peak_tflop_s:.0f} TFLOP/s",
-            (high, peak_tflop_s),
-            xytext=(-4, 4),
-            ha="right",
-            textcoords="offset points",
-            **palette.SMALL,
-        )
-    decades = math.log10(2.5 * top / bottom)
-    heights = spread_out([math.log10(p.tflop_s) for p in points], gap=0.075 * decades)
-    for i, (point, height) in enumerate(zip(points, heights, strict=True)):
-        colour = point.colour or palette.rung(i, len(points))
-        ax.plot(
-            point.intensity,
-            point.tflop_s,
-            palette.marker(i),
-            color=colour,
-            markersize=7,
-            markeredgecolor=palette.edge(colour),
-        )
-        ax.annotate(
-            f"{point.name}: {point.tflop_s:.3g} TFLOP/s",
-            (point.intensity, point.tflop_s),
-            xytext=(point.intensity * 1.5, 10**height),
-            textcoords="data",
-            va="center",
-            **palette.SMALL,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkB": 4, "relpos": (0, 0.5)},
-        )
+        words = f"{peak_name}\n{peak_tflop_s:.0f} TFLOP/s"
+        ax.text(0.98, 0.97, words, transform=ax.transAxes, ha="right", va="top", **palette.SMALL)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(10))
-        axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
     ax.set_xlabel("arithmetic intensity, FLOP per byte", loc="left", **palette.TEXT)
     ax.set_ylabel("TFLOP/s", **palette.TEXT)
-    palette.title(ax, title)
-    label(ax, provenance)
+
+
+def place(ax: Axes, points: Sequence[Point]) -> list[Artist]:
+    """Draw only the kernels, each named beside its point; return what was drawn."""
+    low, high = ax.get_ylim()
+    heights = spread_out([math.log10(p.tflop_s) for p in points], gap=0.075 * math.log10(high / low))
+    drawn = []
+    for i, (point, height) in enumerate(zip(points, heights, strict=True)):
+        colour = point.colour or palette.rung(i, len(points))
+        shape, rim = palette.marker(i), palette.edge(colour)
+        drawn += ax.plot(point.intensity, point.tflop_s, shape, color=colour, markersize=7, markeredgecolor=rim)
+        words = (point.intensity * 1.6, 10**height)
+        drawn += ax.plot(
+            *zip((point.intensity, point.tflop_s), words, strict=True), color=colour, linewidth=0.8, zorder=1
+        )
+        drawn.append(
+            ax.text(words[0] * 1.05, words[1], f"{point.name}: {point.tflop_s:.3g}", va="center", **palette.SMALL)
+        )
+    return drawn
