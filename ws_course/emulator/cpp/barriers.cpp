@@ -1,0 +1,342 @@
+// Barriers of a block, rendezvous of a warp, barriers of larger groups, and calls that a whole group must make.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "copies.hpp"
+#include "memory.hpp"
+#include "report.hpp"
+#include "world.hpp"
+
+namespace ws_emu {
+namespace {
+
+struct GroupBarrier {
+  unsigned size = 0;
+  std::uint64_t round = 0;
+  std::vector<Thread*> waiting;
+  Meeting meeting;
+  std::uint64_t time = 0;
+};
+std::map<const void*, GroupBarrier> group_barriers;
+
+struct Collective {
+  unsigned size = 0;
+  const char* what = "";
+  Where where{"", 0};
+  const Block* block = nullptr;
+  std::map<Agent, unsigned> calls;
+};
+std::map<std::pair<const void*, unsigned>, Collective> collectives;  // by group and call number
+
+unsigned lanes_alive(const Block& b, unsigned warp) {
+  unsigned mask = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    unsigned rank = warp * 32 + lane;
+    if (rank < b.threads.size() && b.threads[rank].state != State::finished) mask |= 1u << lane;
+  }
+  return mask;
+}
+
+void release(std::vector<Thread*>& waiting, const Clocks& c, std::uint64_t time) {
+  for (Thread* t : waiting) {
+    t->clocks.join(c);
+    t->time = std::max(t->time, time);
+    wake(t);
+  }
+  waiting.clear();
+}
+
+void check_same_call_site(Block& block, const BlockBarrier& bar) {
+  std::map<unsigned, std::pair<unsigned, Where>> first;  // by warp
+  for (auto& [rank, where] : bar.who) {
+    auto [it, fresh] = first.try_emplace(rank / 32, rank, where);
+    const Where& other = it->second.second;
+    if (fresh || other.line == where.line) continue;
+    const Thread *a = &block.threads[it->second.first], *b = &block.threads[rank];
+    int low = std::min(other.line, where.line);
+    const Thread* early = other.line == low ? a : b;
+    const Thread* late = other.line == low ? b : a;
+    report({"illegal-collective",
+            text("__syncthreads() in a branch: warp %u lane %u is at line %d while lane %u of the same warp is at line %d", early->rank / 32,
+                 early->rank % 32, low, late->rank % 32, std::max(other.line, where.line)),
+            "a block barrier is a call of all threads: take it out of the branch", "",
+            place_of(early, early == a ? other : where),
+            {place_of(late, late == a ? other : where, "the other barrier")},
+            {}});
+    return;
+  }
+}
+
+void try_complete(Block& block, int id) {
+  BlockBarrier& bar = block.barriers[id];
+  unsigned needed = bar.expected ? bar.expected : block.alive;
+  if (!bar.arrived || bar.arrived < needed) return;
+  check_same_call_site(block, bar);
+  Clocks c = bar.meeting.freeze();
+  bar.reduced[bar.round & 1] = bar.accumulating;
+  std::vector<Thread*> waiting = std::move(bar.waiting);
+  std::uint64_t time = bar.time, round = bar.round + 1;
+  int reduced[2] = {bar.reduced[0], bar.reduced[1]};
+  bar = BlockBarrier{};
+  bar.round = round;
+  bar.reduced[0] = reduced[0];
+  bar.reduced[1] = reduced[1];
+  ++world.progress;
+  release(waiting, c, time);
+}
+
+Rendezvous& rendezvous_of(Block& b, unsigned warp, unsigned mask) {
+  for (Rendezvous& r : b.rendezvous[warp])
+    if (r.mask == mask) return r;
+  b.rendezvous[warp].emplace_back();
+  b.rendezvous[warp].back().mask = mask;
+  return b.rendezvous[warp].back();
+}
+
+void try_complete(Block& block, unsigned warp, Rendezvous& r) {
+  unsigned needed = r.mask & lanes_alive(block, warp);
+  if (!r.here || (r.here & needed) != needed) return;
+  r.here = 0;
+  ++r.round;
+  ++world.progress;
+  Clocks c = r.meeting.freeze();
+  std::uint64_t time = 0;
+  for (Thread* t : r.waiting) time = std::max(time, t->time);
+  release(r.waiting, c, time);
+}
+
+// The calling lane joins the others of `mask`; returns once all of them are there.
+Rendezvous& meet(unsigned mask, std::uint64_t value, const char* what, bool orders_memory, Where w) {
+  Thread* t = current;
+  unsigned warp = t->rank / 32, lane = t->rank % 32;
+  if (!((mask >> lane) & 1u))
+    stop({"illegal-collective", text("%s calls %s with the mask 0x%08x, which does not contain the lane itself", who(t).c_str(), what, mask),
+          "every calling lane must be named in the mask", "", place_of(t, w), {}, {}});
+  Rendezvous& r = rendezvous_of(*t->block, warp, mask);
+  if (r.here && std::string(r.what) != what)
+    stop({"illegal-collective",
+          text("%s calls %s while other lanes of the same mask are in %s", who(t).c_str(), what, r.what),
+          "all lanes of a mask make the same call: the lanes of this warp have diverged", "", place_of(t, w),
+          {place_of(r.waiting.front(), r.where, r.what)}, {}});
+  r.here |= 1u << lane;
+  r.what = what;
+  r.where = w;
+  std::uint64_t round = r.round;
+  r.values[round & 1][lane] = value;
+  if (orders_memory) release_to(r.meeting, t);
+  r.waiting.push_back(t);
+  try_complete(*t->block, warp, r);
+  // Complete: wake() found this thread not blocked, so it simply goes on.
+  if (r.round == round) block_current({what, &r, mask, w});
+  return r;
+}
+
+}  // namespace
+
+int block_barrier(int id, unsigned count, bool wait, Reduce op, int predicate, Where w) {
+  Thread* t = current;
+  Block& block = *t->block;
+  const char* what = id == 0 && !count ? "__syncthreads" : wait ? "barrier.sync" : "barrier.arrive";
+  if (id < 0 || id > 15)
+    stop({"barrier-misuse", text("%s uses the named barrier %d, but a block has 16 of them, 0 to 15", who(t).c_str(), id),
+          "check what was added to the number: some libraries reserve the first ones", "", place_of(t, w), {}, {}});
+  if (count % 32)
+    stop({"illegal-collective", text("%s names %u threads for barrier %d: the count must be a multiple of 32", who(t).c_str(), count, id),
+          "the count is how many threads take part in all (arriving or waiting), not how many this call adds", "", place_of(t, w), {}, {}});
+  BlockBarrier& bar = block.barriers[id];
+  if (bar.arrived && bar.expected != count)
+    stop({"illegal-collective",
+          text("%s comes to barrier %d with a count of %u, others came with %u", who(t).c_str(), id, count, bar.expected),
+          "arrive and sync of one barrier must name the same number of threads", "", place_of(t, w),
+          {place_of(&block.threads[bar.who.front().first], bar.who.front().second, "the other call")}, {}});
+  int p = predicate != 0;
+  if (!bar.arrived) bar.accumulating = op == Reduce::all;
+  if (op == Reduce::count) bar.accumulating += p;
+  if (op == Reduce::all) bar.accumulating &= p;
+  if (op == Reduce::any) bar.accumulating |= p;
+  ++bar.arrived;
+  bar.expected = count;
+  bar.who.push_back({t->rank, w});
+  bar.time = std::max(bar.time, t->time);
+  std::uint64_t round = bar.round;
+  release_to(bar.meeting, t);
+  if (wait) bar.waiting.push_back(t);
+  try_complete(block, id);
+  if (wait && bar.round == round) block_current({what, &bar, round, w});
+  return bar.reduced[round & 1];
+}
+
+void warp_sync(unsigned mask, const char* what, bool orders_memory, Where w) { meet(mask, 0, what, orders_memory, w); }
+
+const std::uint64_t* warp_exchange(unsigned mask, std::uint64_t value, const char* what, Where w) {
+  Block& block = *current->block;
+  unsigned warp = current->rank / 32;
+  std::uint64_t round = rendezvous_of(block, warp, mask).round;
+  return meet(mask, value, what, false, w).values[round & 1];
+}
+
+// Lanes that run together are those that wait at the same place; a fiber alone can only speak for the lanes of its warp
+// that have not finished and are not waiting elsewhere.
+unsigned active_mask() {
+  unsigned mask = 0, warp = current->rank / 32;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    unsigned rank = warp * 32 + lane;
+    if (rank < current->block->threads.size() && current->block->threads[rank].state == State::ready) mask |= 1u << lane;
+  }
+  return mask | 1u << (current->rank % 32);
+}
+
+void group_barrier(const void* key, unsigned size, const char* what, Where w) {
+  Thread* t = current;
+  GroupBarrier& b = group_barriers[key];
+  b.size = size;
+  b.waiting.push_back(t);
+  b.time = std::max(b.time, t->time);
+  release_to(b.meeting, t);
+  if (b.waiting.size() < size) {
+    block_current({what, &b, size, w});
+    return;
+  }
+  Clocks c = b.meeting.freeze();
+  std::vector<Thread*> waiting = std::move(b.waiting);
+  std::uint64_t time = b.time;
+  b = GroupBarrier{};
+  ++world.progress;
+  release(waiting, c, time);
+}
+
+// barrier.cluster (PTX ISA): arrive and wait apart; finished threads count as arrived.
+namespace {
+struct ClusterBarrier {
+  unsigned arrived = 0;
+  std::uint64_t round = 0;
+  Meeting meeting;
+  Clocks completed;
+  std::vector<Thread*> waiting;
+  std::map<Agent, std::uint64_t> came;  // in which round a thread has arrived and not yet waited
+  std::uint64_t time = 0, completed_time = 0;
+};
+std::map<unsigned, ClusterBarrier> cluster_barriers;  // by number of the cluster in the gang
+
+unsigned cluster_alive(unsigned cluster) {
+  unsigned n = 0, size = world.config.cluster_size();
+  for (unsigned b = cluster * size; b < (cluster + 1) * size; ++b) n += world.blocks[b].alive;
+  return n;
+}
+void try_complete_cluster(unsigned cluster) {
+  ClusterBarrier& b = cluster_barriers[cluster];
+  if (!b.arrived || b.arrived < cluster_alive(cluster)) return;
+  b.completed = b.meeting.freeze();
+  b.completed_time = b.time;
+  b.arrived = 0;
+  ++b.round;
+  ++world.progress;
+  release(b.waiting, b.completed, b.time);
+}
+}  // namespace
+
+void cluster_arrive(bool releases, Where w) {
+  Thread* t = current;
+  unsigned cluster = t->block->rank / world.config.cluster_size();
+  ClusterBarrier& b = cluster_barriers[cluster];
+  auto [it, fresh] = b.came.try_emplace(t->agent, b.round);
+  if (!fresh)
+    stop({"barrier-misuse", text("%s arrives twice at the cluster barrier without waiting in between", who(t).c_str()),
+          "every barrier.cluster.arrive is followed by one barrier.cluster.wait of the same thread", "", place_of(t, w), {}, {}});
+  ++b.arrived;
+  b.time = std::max(b.time, t->time);
+  if (releases) release_to(b.meeting, t);
+  try_complete_cluster(cluster);
+}
+void cluster_wait(Where w) {
+  Thread* t = current;
+  unsigned cluster = t->block->rank / world.config.cluster_size();
+  ClusterBarrier& b = cluster_barriers[cluster];
+  auto it = b.came.find(t->agent);
+  if (it == b.came.end())
+    stop({"barrier-misuse", text("%s waits at the cluster barrier without having arrived", who(t).c_str()),
+          "every barrier.cluster.wait needs a barrier.cluster.arrive of the same thread before it", "", place_of(t, w), {}, {}});
+  std::uint64_t round = it->second;
+  b.came.erase(it);
+  if (b.round == round) {
+    b.waiting.push_back(t);
+    block_current({"cluster.sync", &b, round, w});
+  }
+  t->clocks.join(b.completed);
+  t->time = std::max(t->time, b.completed_time);
+}
+
+void collective_call(const void* key, unsigned size, const char* what, Where w) {
+  static std::map<std::pair<Agent, const void*>, unsigned> number;  // of calls that this thread has made
+  static std::uint32_t gang = 0;
+  if (gang != world.gang) number.clear(), gang = world.gang;
+  unsigned n = number[{current->agent, key}]++;
+  Collective& c = collectives[{key, n}];
+  if (c.calls.empty()) c = {size, what, w, current->block, {}};
+  ++c.calls[current->agent];
+  if (c.calls.size() == size) collectives.erase({key, n});
+}
+
+void check_collectives() {
+  for (auto& [key, c] : collectives) {
+    if (c.calls.empty()) continue;
+    const Thread* t = thread_of(c.calls.begin()->first);
+    report({"illegal-collective",
+            text("%s is a call of a whole group of %u threads, but only %zu of them made it", c.what, c.size, c.calls.size()),
+            "the overload with a group splits the work over the group's threads; from one thread alone, call it without the group", "",
+            place_of(t, c.where), {}, {}});
+  }
+  collectives.clear();
+}
+
+void reset_group_barriers() {
+  group_barriers.clear();
+  collectives.clear();
+  cluster_barriers.clear();
+}
+
+void thread_left_barriers(Thread* t) {
+  Block& block = *t->block;
+  for (int id = 0; id < 16; ++id)
+    if (block.barriers[id].arrived && !block.barriers[id].expected) try_complete(block, id);
+  for (Rendezvous& r : block.rendezvous[t->rank / 32])
+    if (r.here) try_complete(block, t->rank / 32, r);
+  if (world.config.cluster_size() > 1) try_complete_cluster(block.rank / world.config.cluster_size());
+}
+
+// For the deadlock report: what a blocked thread of these kinds waits for. Empty if `w` is of another kind.
+std::string describe_block_wait(const Thread* t, std::string& hint) {
+  const Block& block = *t->block;
+  for (int id = 0; id < 16; ++id) {
+    const BlockBarrier& bar = block.barriers[id];
+    if (t->wait.object != &bar) continue;
+    unsigned needed = bar.expected ? bar.expected : block.alive;
+    std::set<unsigned> here;
+    for (auto& [rank, where] : bar.who) here.insert(rank / 32);
+    if (!bar.expected)
+      hint = "a block barrier inside a branch or a loop that not all threads take: every thread that is still running must reach it";
+    else
+      hint = "the barrier's count includes threads that never arrive: compare the count with the warps that really take part";
+    return text("%u of %u threads have arrived, %u are missing", bar.arrived, needed, needed - bar.arrived);
+  }
+  for (auto& r : block.rendezvous[t->rank / 32])
+    if (t->wait.object == &r) {
+      unsigned missing = r.mask & ~r.here & lanes_alive(block, t->rank / 32);
+      hint = "all lanes named in the mask must make the call; the missing lanes have taken another branch";
+      return text("the lanes 0x%08x of the mask 0x%08x have not come", missing, r.mask);
+    }
+  for (auto& [cluster, b] : cluster_barriers)
+    if (t->wait.object == &b) {
+      hint = "every thread of every block in the cluster must arrive, or have finished";
+      return text("%u of %u threads of the cluster have arrived", b.arrived, cluster_alive(cluster));
+    }
+  for (auto& [key, b] : group_barriers)
+    if (t->wait.object == &b) {
+      hint = "every thread of the group must make the call";
+      return text("%zu of %u threads have arrived", b.waiting.size(), b.size);
+    }
+  return "";
+}
+
+}  // namespace ws_emu

@@ -1,0 +1,19 @@
+// Barriers and asynchronous copies as the scheduler sees them.
+#pragma once
+#include <string>
+
+#include "world.hpp"
+
+namespace ws_emu {
+
+bool deliver_one();         // lets one asynchronous copy that somebody may be waiting for complete; false: none is left
+void reset_barriers();      // a new gang starts
+void thread_left(Thread*);  // a thread has finished: barriers do not wait for it
+void check_collectives();   // calls that every member of a group must make were made equally often
+std::string describe_barrier(const void* object);
+std::string describe_wait(const Thread* t, std::string& hint);  // "96 of 128 arrivals are missing, …"
+int wait_priority(const Wait& w);
+// Called by the asynchronous unit when a cp.async of `t` is due.
+void complete_copy(std::uint32_t copy);
+
+}  // namespace ws_emu

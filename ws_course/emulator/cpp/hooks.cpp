@@ -1,0 +1,120 @@
+// The functions that -fsanitize=thread makes the compiler call at every load, store and atomic of the kernel.
+#include "memory.hpp"
+#include "world.hpp"
+
+namespace ws_emu {
+namespace {
+
+inline void plain(const void* p, std::size_t bytes, bool write, const void* pc) {
+  Thread* t = current;
+  if (!t) return;
+  AccessKind kind;
+  kind.write = write;
+  if (check_access(t, p, bytes, kind, site_of_pc(pc)) && --t->countdown <= 0) maybe_yield();
+}
+
+// `volatile` is how kernels without atomics poll a flag: it is treated as a relaxed atomic, and it lets others run.
+inline void polled(const void* p, std::size_t bytes, bool write, const void* pc) {
+  Thread* t = current;
+  if (!t) return;
+  AccessKind kind;
+  kind.write = write;
+  kind.atomic = true;
+  if (!check_access(t, p, bytes, kind, site_of_pc(pc))) return;
+  yield();
+}
+
+}  // namespace
+}  // namespace ws_emu
+
+using namespace ws_emu;
+#define PC __builtin_return_address(0)
+#define ACCESS(N)                                                                                   \
+  extern "C" void __tsan_read##N(void* p) { plain(p, N, false, PC); }                               \
+  extern "C" void __tsan_write##N(void* p) { plain(p, N, true, PC); }                               \
+  extern "C" void __tsan_unaligned_read##N(void* p) { plain(p, N, false, PC); }                     \
+  extern "C" void __tsan_unaligned_write##N(void* p) { plain(p, N, true, PC); }                     \
+  extern "C" void __tsan_read_write##N(void* p) { plain(p, N, false, PC), plain(p, N, true, PC); }  \
+  extern "C" void __tsan_unaligned_read_write##N(void* p) { plain(p, N, false, PC), plain(p, N, true, PC); } \
+  extern "C" void __tsan_volatile_read##N(void* p) { polled(p, N, false, PC); }                     \
+  extern "C" void __tsan_volatile_write##N(void* p) { polled(p, N, true, PC); }                     \
+  extern "C" void __tsan_unaligned_volatile_read##N(void* p) { polled(p, N, false, PC); }           \
+  extern "C" void __tsan_unaligned_volatile_write##N(void* p) { polled(p, N, true, PC); }
+ACCESS(1)
+ACCESS(2)
+ACCESS(4)
+ACCESS(8)
+ACCESS(16)
+extern "C" void __tsan_read_range(void* p, std::size_t n) { plain(p, n, false, PC); }
+extern "C" void __tsan_write_range(void* p, std::size_t n) { plain(p, n, true, PC); }
+extern "C" void __tsan_vptr_update(void**, void*) {}
+extern "C" void __tsan_vptr_read(void**) {}
+extern "C" void __tsan_func_entry(void*) {}
+extern "C" void __tsan_func_exit() {}
+extern "C" void __tsan_init() {}
+
+namespace {
+Order order_of(int mo) {  // relaxed, consume, acquire, release, acq_rel, seq_cst
+  return mo == 0 ? Order::relaxed : mo <= 2 ? Order::acquire : mo == 3 ? Order::release : Order::acq_rel;
+}
+template <class T, class F>
+T rmw(volatile T* p, F next, int mo, const void* pc) {
+  T* q = const_cast<T*>(p);
+  atomic_begin(q, sizeof(T), true, order_of(mo), Where{nullptr, int(site_of_pc(pc))});
+  T old = *q, now = next(old);
+  *q = now;
+  atomic_end(q, old != now, order_of(mo));
+  return old;
+}
+}  // namespace
+
+#define ATOMIC(BITS, T)                                                                                            \
+  extern "C" T __tsan_atomic##BITS##_load(const volatile T* p, int mo) {                                           \
+    T* q = const_cast<T*>(p);                                                                                      \
+    atomic_begin(q, sizeof(T), false, order_of(mo), Where{nullptr, int(site_of_pc(PC))});                          \
+    T v = *q;                                                                                                      \
+    atomic_end(q, false, order_of(mo));                                                                            \
+    return v;                                                                                                      \
+  }                                                                                                                \
+  extern "C" void __tsan_atomic##BITS##_store(volatile T* p, T v, int mo) { rmw(p, [&](T) { return v; }, mo, PC); } \
+  extern "C" T __tsan_atomic##BITS##_exchange(volatile T* p, T v, int mo) {                                        \
+    return rmw(p, [&](T) { return v; }, mo, PC);                                                                   \
+  }                                                                                                                \
+  extern "C" T __tsan_atomic##BITS##_fetch_add(volatile T* p, T v, int mo) {                                       \
+    return rmw(p, [&](T o) { return T(o + v); }, mo, PC);                                                          \
+  }                                                                                                                \
+  extern "C" T __tsan_atomic##BITS##_fetch_sub(volatile T* p, T v, int mo) {                                       \
+    return rmw(p, [&](T o) { return T(o - v); }, mo, PC);                                                          \
+  }                                                                                                                \
+  extern "C" T __tsan_atomic##BITS##_fetch_and(volatile T* p, T v, int mo) {                                       \
+    return rmw(p, [&](T o) { return T(o & v); }, mo, PC);                                                          \
+  }                                                                                                                \
+  extern "C" T __tsan_atomic##BITS##_fetch_or(volatile T* p, T v, int mo) {                                        \
+    return rmw(p, [&](T o) { return T(o | v); }, mo, PC);                                                          \
+  }                                                                                                                \
+  extern "C" T __tsan_atomic##BITS##_fetch_xor(volatile T* p, T v, int mo) {                                       \
+    return rmw(p, [&](T o) { return T(o ^ v); }, mo, PC);                                                          \
+  }                                                                                                                \
+  extern "C" T __tsan_atomic##BITS##_fetch_nand(volatile T* p, T v, int mo) {                                      \
+    return rmw(p, [&](T o) { return T(~(o & v)); }, mo, PC);                                                       \
+  }                                                                                                                \
+  extern "C" int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* e, T v, int mo, int) {            \
+    T old = rmw(p, [&](T o) { return o == *e ? v : o; }, mo, PC);                                                  \
+    if (old == *e) return 1;                                                                                       \
+    *e = old;                                                                                                      \
+    return 0;                                                                                                      \
+  }                                                                                                                \
+  extern "C" int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* e, T v, int mo, int fmo) {          \
+    return __tsan_atomic##BITS##_compare_exchange_strong(p, e, v, mo, fmo);                                        \
+  }                                                                                                                \
+  extern "C" T __tsan_atomic##BITS##_compare_exchange_val(volatile T* p, T e, T v, int mo, int fmo) {              \
+    T expected = e;                                                                                                \
+    __tsan_atomic##BITS##_compare_exchange_strong(p, &expected, v, mo, fmo);                                       \
+    return expected;                                                                                               \
+  }
+ATOMIC(8, std::uint8_t)
+ATOMIC(16, std::uint16_t)
+ATOMIC(32, std::uint32_t)
+ATOMIC(64, std::uint64_t)
+extern "C" void __tsan_atomic_thread_fence(int) { thread_fence(Where{"", 0}); }
+extern "C" void __tsan_atomic_signal_fence(int) {}

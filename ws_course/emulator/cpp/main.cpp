@@ -1,0 +1,188 @@
+// The runner: one process, one launch. Usage: ws-emulator KERNEL.so JOB ARENA REPORT
+#include <dlfcn.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "copies.hpp"
+#include "memory.hpp"
+#include "report.hpp"
+#include "world.hpp"
+
+namespace ws_emu {
+
+int device_printf(const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  int n = std::vprintf(format, args);
+  va_end(args);
+  return n;
+}
+
+void* cluster_map(const void* p, unsigned rank, Where w) {
+  unsigned size = world.config.cluster_size(), mine = current->block->rank;
+  if (rank >= size)
+    stop({"out-of-bounds", text("%s asks for the shared memory of block rank %u, but the cluster has %u blocks", who(current).c_str(), rank, size), "",
+          "", place_of(current, w), {}, {}});
+  unsigned target = mine / size * size + rank;
+  return const_cast<char*>(static_cast<const char*>(p)) + (std::ptrdiff_t(target) - std::ptrdiff_t(mine)) * std::ptrdiff_t(kSlab);
+}
+
+unsigned block_slot() { return current->block->rank; }
+void cluster_shape(unsigned out[3]) {
+  out[0] = world.config.cluster.x;
+  out[1] = world.config.cluster.y;
+  out[2] = world.config.cluster.z;
+}
+
+namespace {
+
+Place interrupted_at(void* context) {
+  auto* u = static_cast<ucontext_t*>(context);
+#if defined(__x86_64__)
+  auto pc = reinterpret_cast<void*>(u->uc_mcontext.gregs[REG_RIP]);
+#else
+  auto pc = reinterpret_cast<void*>(u->uc_mcontext.pc);
+#endif
+  return place_of(current, site_of_pc(pc));
+}
+
+void on_crash(int signal, siginfo_t* info, void* context) {
+  auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  FaultReport f;
+  f.kind = "out-of-bounds";
+  f.place = interrupted_at(context);
+  auto stack = current ? reinterpret_cast<std::uintptr_t>(current->stack) : 0;
+  if (current && address < stack && address + 4096 >= stack) {
+    f.message = who(current) + " has used up its stack (64 KiB): the recursion has no end, or a local array is too large";
+    f.hint = "large arrays belong in shared memory";
+  } else if (signal == SIGFPE) {
+    f.message = current ? who(current) + " divides an integer by zero" : "an integer is divided by zero";
+  } else if (signal == SIGILL) {
+    f.message = "control reached the end of a function that must return a value, or unreachable code";
+  } else {
+    f.message = text("%s accesses the address %p, which belongs to no argument and no shared memory", current ? who(current).c_str() : "the runner",
+                     info->si_addr);
+    f.hint = address < 4096 ? "a null pointer: was every pointer argument passed?" : "check the index arithmetic and the pointers";
+  }
+  stop(std::move(f));
+}
+
+void on_timeout(int, siginfo_t*, void* context) {
+  FaultReport f;
+  f.kind = "timeout";
+  f.message = "the kernel did not end within the time limit";
+  if (current) f.message = who(current) + " was still running when the time limit passed";
+  f.hint = "a loop that never ends, or a problem that is too large for the emulator: use fewer blocks or smaller tiles";
+  f.place = interrupted_at(context);
+  stop(std::move(f));
+}
+
+void handle(int signal, void (*action)(int, siginfo_t*, void*)) {
+  struct sigaction sa {};
+  sa.sa_sigaction = action;
+  sa.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigaction(signal, &sa, nullptr);
+}
+
+[[noreturn]] void usage(const std::string& message) {
+  set_usage_error(message);
+  finish();
+}
+
+}  // namespace
+}  // namespace ws_emu
+
+using namespace ws_emu;
+
+int main(int argc, char** argv) {
+  if (argc != 5) return 64;
+  set_library_range(nullptr, argv[4]);
+  std::setvbuf(stdout, nullptr, _IOFBF, 1 << 16);
+  std::ifstream job(argv[2]);
+  std::string line, key;
+  Config& c = world.config;
+  struct Buffer {
+    std::string name;
+    std::size_t offset, bytes, element;
+    void** slot;
+  };
+  std::vector<Buffer> buffers;
+  std::size_t arena = 0;
+  double seconds = 30;
+  std::size_t megabytes = 4096;
+  while (std::getline(job, line)) {
+    std::istringstream in(line);
+    in >> key;
+    auto dim = [&](Vec3& v) { in >> v.x >> v.y >> v.z; };
+    if (key == "grid") dim(c.grid);
+    else if (key == "block") dim(c.block);
+    else if (key == "cluster") dim(c.cluster);
+    else if (key == "smem") in >> c.dynamic;
+    else if (key == "cooperative") in >> c.cooperative;
+    else if (key == "seed") in >> c.seed;
+    else if (key == "trace") in >> c.trace;
+    else if (key == "arena") in >> arena;
+    else if (key == "limits") in >> seconds >> megabytes;
+    else if (key == "array") {
+      Buffer b{};
+      in >> b.name >> b.offset >> b.bytes >> b.element;
+      b.slot = static_cast<void**>(std::calloc(1, sizeof(void*)));
+      world.arguments.push_back(b.slot);
+      buffers.push_back(b);
+    } else if (key == "scalar") {
+      std::string name, hex;
+      in >> name >> hex;
+      auto* slot = static_cast<unsigned char*>(std::calloc(1, hex.size() / 2 + 64));
+      for (std::size_t i = 0; i + 1 < hex.size(); i += 2) slot[i / 2] = (unsigned char)std::strtoul(hex.substr(i, 2).c_str(), nullptr, 16);
+      world.arguments.push_back(slot);
+    }
+  }
+  rlimit core{0, 0};
+  setrlimit(RLIMIT_CORE, &core);
+  rlimit files{rlim_t(64) << 20, rlim_t(64) << 20};
+  if (!arena) setrlimit(RLIMIT_FSIZE, &files);
+  void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (!library) usage(std::string("the compiled kernel could not be loaded: ") + dlerror());
+  auto entry = reinterpret_cast<const Entry* (*)()>(dlsym(library, "ws_emu_entry"));
+  if (!entry) usage("the compiled kernel has no entry point");
+  link_map* map = nullptr;
+  dlinfo(library, RTLD_DI_LINKMAP, &map);
+  set_library_range(reinterpret_cast<void*>(map->l_addr), argv[4]);
+  world.entry = entry();
+  world.random.seed(c.seed * 2654435761u + 12345u);
+
+  static unsigned char signal_stack[1 << 16];
+  stack_t alternative{};
+  alternative.ss_sp = signal_stack;
+  alternative.ss_size = sizeof signal_stack;
+  sigaltstack(&alternative, nullptr);
+  for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) handle(s, on_crash);
+  handle(SIGALRM, on_timeout);
+  itimerval timer{};
+  timer.it_value.tv_sec = long(seconds);
+  timer.it_value.tv_usec = long((seconds - double(long(seconds))) * 1e6) + 1;
+  setitimer(ITIMER_REAL, &timer, nullptr);
+
+  map_global(argv[3], arena);
+  declare_dynamic(c.dynamic);
+  for (const Buffer& b : buffers) {
+    *b.slot = b.bytes ? global_base() + b.offset : nullptr;
+    if (b.bytes) add_global_buffer(b.offset, b.bytes, b.name, b.element);
+  }
+  if (c.dynamic > kSharedLimit)
+    usage(text("smem=%zu: a block can have at most %zu bytes of shared memory (227 KiB)", c.dynamic, kSharedLimit));
+  if (c.cluster_size() > 8) usage(text("a cluster of %u blocks: at most 8 are portable", c.cluster_size()));
+  run_grid();
+  finish();
+}

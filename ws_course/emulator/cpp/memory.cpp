@@ -1,0 +1,439 @@
+#include "memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace ws_emu {
+
+unsigned char* shared_slab;
+
+namespace {
+
+constexpr unsigned kRedZone = 32;  // between shared variables, so that one index too far lands in no variable
+constexpr std::size_t kPage = 4096;
+
+// The last access of one kind: who, when, where. `gang` 0 means none.
+struct Record {
+  std::uint32_t gang;
+  std::uint32_t agent : 24, mask : 4, atomic : 1, write : 1, unused : 2;
+  Clock clock;
+  SiteId site;
+};
+
+struct Cell {
+  Record last_write, last_read;
+  std::uint32_t more;         // index of further records, 0: none
+  std::uint8_t initialised;   // one bit per byte
+};
+
+// Records that do not fit a cell: several concurrent readers, writers of different bytes.
+std::vector<std::vector<Record>> overflow(1);
+std::vector<std::uint32_t> free_overflow;
+
+void drop_more(Cell& c) {
+  if (!c.more) return;
+  overflow[c.more].clear();
+  free_overflow.push_back(c.more);
+  c.more = 0;
+}
+std::vector<Record>& more_of(Cell& c) {
+  if (!c.more) {
+    if (free_overflow.empty()) {
+      c.more = std::uint32_t(overflow.size());
+      overflow.emplace_back();
+    } else {
+      c.more = free_overflow.back();
+      free_overflow.pop_back();
+    }
+  }
+  return overflow[c.more];
+}
+
+struct Variable {
+  std::size_t offset, bytes;
+  std::string name;
+  Shape shape;
+};
+
+struct Member {
+  const unsigned char* at;
+  std::size_t bytes;
+  std::string name;
+  Shape shape;
+};
+
+struct SharedArena {
+  unsigned char* base = nullptr;
+  Cell* cells = nullptr;
+  std::size_t bytes = 0;
+  std::vector<Variable> variables;
+  std::vector<std::uint16_t> owner = std::vector<std::uint16_t>(kSlab / 4, 0);  // variable number + 1, same in every slab
+  std::vector<Member> members;  // offsets relative to a slab, in `at`
+  std::size_t next = 0, counted = 0, dynamic = 0, dynamic_offset = 0;
+} shared;
+
+struct Buffer {
+  std::size_t offset, bytes, element;
+  std::string name;
+};
+
+struct GlobalArena {
+  unsigned char* base = nullptr;
+  Cell* cells = nullptr;
+  std::size_t bytes = 0;
+  std::vector<Buffer> buffers;
+  std::vector<std::uint16_t> owner;  // per page: buffer number + 1
+} global;
+
+void* reserve(std::size_t bytes) {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+std::string indexed(const std::string& name, const Shape& s, std::size_t byte) {
+  std::size_t flat = s.element ? byte / s.element : 0;
+  std::string r = name;
+  for (int d = 0; d < s.rank && d < 4; ++d) {
+    std::size_t below = 1;
+    for (int e = d + 1; e < s.rank && e < 4; ++e) below *= s.extent[e] ? s.extent[e] : 1;
+    r += text("[%zu]", flat / below);
+    flat %= below;
+  }
+  return r;
+}
+
+std::uint16_t add_variable(std::size_t offset, std::size_t bytes, const char* name, Shape shape) {
+  shared.variables.push_back({offset, bytes, name, shape});
+  auto id = std::uint16_t(shared.variables.size());
+  for (std::size_t o = offset / 4; o < (offset + bytes + 3) / 4; ++o) shared.owner[o] = id;
+  return id;
+}
+
+[[noreturn]] void too_much_shared(std::size_t bytes, const char* name) {
+  stop({"launch-error",
+        text("the block needs %zu bytes of shared memory once `%s` is counted; a block can have at most %zu (227 KiB)", bytes, name,
+             kSharedLimit),
+        "fewer stages or a smaller tile", name, place_of(current, Where{"", 0}), {}, {}});
+}
+
+// A thread's own copies do not happen before its later accesses until it has waited for them.
+bool happened_before(const Record& r, const Thread* t) {
+  if (r.gang == world.gang) return r.agent == t->agent || r.clock <= t->clocks.know.of(r.agent);
+  if (!t->clocks.know.foreign) return false;
+  auto it = t->clocks.know.foreign->find(r.gang);
+  return it != t->clocks.know.foreign->end() && r.clock <= at(it->second, r.agent);
+}
+
+// Names the thread of a record; of finished gangs only the number is left.
+std::string actor(const Record& r, Place& place) {
+  unsigned threads = world.config.threads();
+  bool copy = r.agent >= threads * world.blocks.size();
+  Agent a = copy && r.gang == world.gang ? world.copy_owner[r.agent - threads * world.blocks.size()] : r.agent;
+  place.site = r.site;
+  if (r.gang == world.gang) {
+    const Thread* t = thread_of(a);
+    place.block = long(t->block->number);
+    place.warp = int(t->rank / 32);
+    place.lane = int(t->rank % 32);
+  } else if (!copy) {
+    place.block = long(r.gang - 1) * long(world.config.cluster_size()) + long(a / threads);
+    place.warp = int(a % threads / 32);
+    place.lane = int(a % 32);
+  }
+  return copy ? "the asynchronous copy" : "";
+}
+
+void race(Thread* t, const void* p, AccessKind kind, SiteId site, const Record& r) {
+  Place other;
+  std::string agent = actor(r, other);
+  bool copy = !agent.empty();
+  const char* theirs = r.write ? "wrote" : "read";
+  other.what = copy ? text("asynchronous copy that %s it", r.write ? "writes" : "reads") : text("%s it", theirs);
+  std::string object = name_of(p);
+  const char* mine = kind.write ? "writes" : "reads";
+  std::string message, hint;
+  bool same_block = other.block == long(t->block->number);
+  if (copy && !kind.copier) {
+    message = text("%s %s %s while the asynchronous copy started in another place may still be %s it: nobody who orders this access has "
+                   "waited for the copy",
+                   who(t).c_str(), mine, object.c_str(), r.write ? "writing" : "reading");
+    hint = r.write ? "the thread that started the copy waits for it, and then a barrier tells the others; a barrier alone finishes no copy"
+                   : "wait until the copy has read its source before you write there again";
+  } else if (kind.copier) {
+    message = text("the asynchronous copy that %s starts %s %s, which another thread %s with nothing in between that orders the two",
+                   who(t).c_str(), kind.write ? "overwrites" : "reads", object.c_str(), theirs);
+    hint = kind.write && !r.write ? "the slot is refilled before its readers have released it: wait for them first"
+                                  : "publish the data with a barrier before the copy starts";
+  } else if (kind.barrier) {
+    message = text("%s uses the barrier %s, but nothing orders this after its initialisation", who(t).c_str(), object.c_str());
+    hint = "after one thread has initialised the barriers, a __syncthreads() (cluster: fence and cluster barrier) must come before anybody "
+           "uses them";
+  } else {
+    message = text("%s %s %s, and %s %s it: nothing orders the two accesses", who(t).c_str(), mine, object.c_str(),
+                   same_block && other.warp == int(t->rank / 32) ? text("lane %d of the same warp", other.lane).c_str()
+                   : same_block                                  ? text("warp %d lane %d", other.warp, other.lane).c_str()
+                                                                 : text("block %ld", other.block).c_str(),
+                   theirs);
+    hint = !same_block && is_global(p) ? "blocks run in any order: give each its own elements, or use atomics with fences"
+           : kind.write && !r.write    ? "a barrier is missing between the last read of the old values and this write"
+           : !kind.write               ? "a barrier is missing between writing the value and reading it here"
+                                       : "two threads write the same place; only one should, or a barrier is missing";
+  }
+  report({"race", message, hint, object, place_of(t, site, kind.copier ? "asynchronous copy" : ""), {other}, {}});
+}
+
+[[noreturn]] void out_of_bounds(Thread* t, const void* p, std::size_t bytes, bool write, SiteId site, const std::string& where) {
+  stop({"out-of-bounds", text("%s %s %zu bytes %s", who(t).c_str(), write ? "writes" : "reads", bytes, where.c_str()),
+        "check the index arithmetic and the guard for the last, partial tile", "", place_of(t, site), {}, {}});
+  (void)p;
+}
+
+// One access to one 4-byte cell. `mask`: which of its bytes.
+inline void check_cell(Cell& c, Thread* t, Agent self, Clock clock, unsigned mask, const void* p, AccessKind kind, SiteId site) {
+  const Record now{world.gang, self, mask, kind.atomic, kind.write, 0, clock, site};
+  const Record w = c.last_write;
+  bool reported = false;
+  if (w.gang && (w.mask & mask) && !(kind.atomic && w.atomic) && !happened_before(w, t)) race(t, p, kind, site, w), reported = true;
+  if (!kind.write) {
+    if (kind.barrier) return;
+    const Record r = c.last_read;
+    if (r.gang && !(r.gang == world.gang && r.agent == self && r.mask == mask)) {
+      if (!happened_before(r, t)) {
+        auto& more = more_of(c);
+        more.push_back(r);
+        std::size_t n = more.size();
+        if (n >= 64 && (n & (n - 1)) == 0) {  // keep one record per reader
+          std::sort(more.begin(), more.end(), [](const Record& a, const Record& b) {
+            return a.agent != b.agent ? a.agent < b.agent : a.clock > b.clock;
+          });
+          more.erase(std::unique(more.begin(), more.end(),
+                                 [](const Record& a, const Record& b) {
+                                   return a.gang == b.gang && a.agent == b.agent && a.mask == b.mask && a.write == b.write;
+                                 }),
+                     more.end());
+        }
+      }
+    }
+    c.last_read = now;
+    return;
+  }
+  const Record r = c.last_read;
+  if (!reported && r.gang && (r.mask & mask) && !(kind.atomic && r.atomic) && !happened_before(r, t))
+    race(t, p, kind, site, r), reported = true;
+  if (c.more) {
+    auto& more = overflow[c.more];
+    for (const Record& m : more) {
+      if (reported) break;
+      if ((m.mask & mask) && !(kind.atomic && m.atomic) && !happened_before(m, t)) race(t, p, kind, site, m), reported = true;
+    }
+    if (mask == 15) drop_more(c);
+  }
+  if (w.gang && !(w.mask == (w.mask & mask)) && !(w.gang == world.gang && w.agent == self)) more_of(c).push_back(w);
+  if (mask == 15 || (r.mask & ~mask) == 0) c.last_read.gang = 0;
+  c.last_write = now;
+  c.initialised |= std::uint8_t(mask);
+}
+
+}  // namespace
+
+// ---- shared ------------------------------------------------------------------------------------------------------
+void make_shared_arena(unsigned live_blocks) {
+  shared.bytes = kSlab * live_blocks;
+  shared.base = static_cast<unsigned char*>(reserve(shared.bytes));
+  shared.cells = static_cast<Cell*>(reserve(shared.bytes / 4 * sizeof(Cell)));
+  if (!shared.base || !shared.cells) {
+    set_usage_error("not enough memory for the shared memory of so many blocks at once: use a smaller grid");
+    finish();
+  }
+}
+
+void open_slab(Block& b, unsigned slot) {
+  b.slab = shared.base + kSlab * slot;
+  std::size_t used = std::max(shared.next, shared.dynamic_offset + shared.dynamic) + 64;
+  if (used > kSlab) used = kSlab;
+  std::memset(b.slab, 0xff, used);  // NaN for floats, -1 for integers
+  std::memset(static_cast<void*>(shared.cells + kSlab / 4 * slot), 0, used / 4 * sizeof(Cell));
+}
+
+void declare_dynamic(std::size_t bytes) { shared.dynamic = bytes; }
+std::size_t static_shared_bytes() { return shared.counted; }
+
+unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, Shape shape) {
+  if (align < 16) align = 16;
+  std::size_t offset = (shared.next + align - 1) / align * align;
+  shared.counted += bytes;
+  if (shared.counted > kSharedStatic)
+    stop({"launch-error",
+          text("static shared memory adds up to %zu bytes once `%s` is counted; a kernel may declare at most 48 KiB statically", shared.counted,
+               name),
+          "declare it as extern __shared__ and pass the size at launch (smem=...), which allows up to 227 KiB", name,
+          place_of(current, Where{"", 0}), {}, {}});
+  if (offset + bytes + kRedZone + shared.dynamic + 2048 > kSlab || shared.counted + shared.dynamic > kSharedLimit)
+    too_much_shared(shared.counted + shared.dynamic, name);
+  shared.next = offset + bytes + kRedZone;
+  add_variable(offset, bytes, name, shape);
+  std::memset(shared_slab + offset, 0xff, bytes);
+  return unsigned(offset);
+}
+
+void* dynamic_shared(const char* name, Shape shape) {
+  if (!shared.dynamic_offset) {
+    // The dynamic part lies at the slab's far end, so that statics found later do not move it.
+    shared.dynamic_offset = (kSlab - shared.dynamic - kRedZone) / 1024 * 1024;
+    if (shape.rank && !shape.extent[0] && shape.element) shape.extent[0] = shared.dynamic / shape.element;
+    if (shared.dynamic) add_variable(shared.dynamic_offset, shared.dynamic, name, shape);
+    for (Block& b : world.blocks)
+      if (b.slab) std::memset(b.slab + shared.dynamic_offset, 0xff, shared.dynamic);
+  }
+  return shared_slab + shared.dynamic_offset;
+}
+
+void name_member(const void* at, std::size_t bytes, const char* name, Shape shape) {
+  auto* relative = reinterpret_cast<const unsigned char*>((static_cast<const unsigned char*>(at) - shared.base) % kSlab);
+  for (const Member& m : shared.members)
+    if (m.at == relative && m.name == name) return;
+  if (is_shared(at)) shared.members.push_back({relative, bytes, name, shape});
+}
+
+bool is_shared(const void* p) { return std::size_t(static_cast<const unsigned char*>(p) - shared.base) < shared.bytes; }
+unsigned cluster_owner(const void* p) {
+  return unsigned(std::size_t(static_cast<const unsigned char*>(p) - shared.base) / kSlab) % world.config.cluster_size();
+}
+// Offset 0 is left out so that no variable has the address 0.
+std::size_t shared_window(const void* p) { return std::size_t(static_cast<const unsigned char*>(p) - shared.base) + 1024; }
+void* from_window(std::size_t address) { return shared.base + (address - 1024); }
+
+// ---- global ------------------------------------------------------------------------------------------------------
+void map_global(const char* path, std::size_t bytes) {
+  if (!bytes) return;
+  int fd = open(path, O_RDWR);
+  void* p = fd < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (p == MAP_FAILED) {
+    set_usage_error("the kernel's arguments could not be mapped into the emulator");
+    finish();
+  }
+  global.base = static_cast<unsigned char*>(p);
+  global.bytes = bytes;
+  global.cells = static_cast<Cell*>(reserve(bytes / 4 * sizeof(Cell)));
+  global.owner.assign(bytes / kPage + 1, 0);
+}
+unsigned char* global_base() { return global.base; }
+void add_global_buffer(std::size_t offset, std::size_t bytes, const std::string& name, std::size_t element) {
+  global.buffers.push_back({offset, bytes, element, name});
+  for (std::size_t page = offset / kPage; page < (offset + bytes + kPage - 1) / kPage; ++page)
+    global.owner[page] = std::uint16_t(global.buffers.size());
+}
+bool is_global(const void* p) { return std::size_t(static_cast<const unsigned char*>(p) - global.base) < global.bytes; }
+
+// ---- names -------------------------------------------------------------------------------------------------------
+std::string variable_of(const void* p) {
+  std::string n = name_of(p);
+  return n.substr(0, n.find('['));
+}
+
+std::string name_of(const void* p) {
+  auto* a = static_cast<const unsigned char*>(p);
+  if (is_shared(p)) {
+    std::size_t offset = std::size_t(a - shared.base) % kSlab;
+    for (const Member& m : shared.members) {
+      auto start = reinterpret_cast<std::size_t>(m.at);
+      if (offset >= start && offset < start + m.bytes) return indexed(m.name, m.shape, offset - start);
+    }
+    if (auto id = shared.owner[offset / 4]) {
+      const Variable& v = shared.variables[id - 1];
+      return indexed(v.name, v.shape, offset - v.offset);
+    }
+    return text("shared memory at offset %zu", offset);
+  }
+  if (is_global(p)) {
+    std::size_t offset = std::size_t(a - global.base);
+    for (const Buffer& b : global.buffers)
+      if (offset >= b.offset && offset < b.offset + b.bytes) return b.name + text("[%zu]", (offset - b.offset) / b.element);
+    return "global memory";
+  }
+  return text("address %p", p);
+}
+
+void poison(void* p, std::size_t bytes) { std::memset(p, 0xff, bytes); }
+
+// ---- checks ------------------------------------------------------------------------------------------------------
+namespace {
+[[noreturn]] __attribute__((cold, noinline)) void shared_out_of_bounds(Thread* t, const void* p, std::size_t bytes, bool write,
+                                                                       SiteId site) {
+  std::size_t offset = std::size_t(static_cast<const unsigned char*>(p) - shared.base) % kSlab;
+  const Variable* near = nullptr;
+  for (const Variable& v : shared.variables)
+    if (v.offset <= offset && (!near || v.offset > near->offset)) near = &v;
+  out_of_bounds(t, p, bytes, write, site,
+                near ? text("%zu bytes past the end of the shared array `%s` (%zu bytes)", offset - near->offset - near->bytes, near->name.c_str(),
+                            near->bytes)
+                     : std::string(shared.dynamic ? "of shared memory that belongs to no variable"
+                                                  : "of dynamic shared memory, but the launch gave none (smem=0)"));
+}
+[[noreturn]] __attribute__((cold, noinline)) void global_out_of_bounds(Thread* t, const void* p, std::size_t bytes, bool write,
+                                                                       SiteId site) {
+  auto offset = std::ptrdiff_t(static_cast<const unsigned char*>(p) - global.base);
+  const Buffer* best = nullptr;
+  auto distance = [&](const Buffer& b) {
+    auto start = std::ptrdiff_t(b.offset), end = std::ptrdiff_t(b.offset + b.bytes);
+    return offset < start ? start - offset : offset >= end ? offset - end : 0;
+  };
+  for (const Buffer& b : global.buffers)
+    if (!best || distance(b) < distance(*best)) best = &b;
+  if (!best) out_of_bounds(t, p, bytes, write, site, "of global memory that belongs to no argument");
+  long index = long((offset - std::ptrdiff_t(best->offset)) / std::ptrdiff_t(best->element));
+  if (offset < std::ptrdiff_t(best->offset)) index = -long((best->offset - offset + best->element - 1) / best->element);
+  out_of_bounds(t, p, bytes, write, site,
+                text("at %s[%ld], but %s has %zu elements", best->name.c_str(), index, best->name.c_str(), best->bytes / best->element));
+}
+}  // namespace
+
+bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site) {
+  auto a = reinterpret_cast<std::uintptr_t>(p);
+  std::size_t offset = a - reinterpret_cast<std::uintptr_t>(shared.base);
+  Cell* cell;
+  bool in_shared = offset < shared.bytes;
+  if (in_shared) {
+    std::size_t in_slab = offset % kSlab;
+    if (!shared.owner[in_slab / 4] || !shared.owner[(in_slab + bytes - 1) / 4]) shared_out_of_bounds(t, p, bytes, kind.write, site);
+    cell = shared.cells + offset / 4;
+    t->time += 1;
+  } else {
+    offset = a - reinterpret_cast<std::uintptr_t>(global.base);
+    if (offset >= global.bytes) return false;
+    std::uint16_t id = global.owner[offset / kPage];
+    if (!id || offset + bytes > global.buffers[id - 1].offset + global.buffers[id - 1].bytes)
+      global_out_of_bounds(t, p, bytes, kind.write, site);
+    cell = global.cells + offset / 4;
+    t->time += 4;
+  }
+  Agent self = t->agent;
+  Clock clock = t->clock;
+  if (kind.copier) {
+    self = kind.copier;
+    clock = kind.copy_clock;
+  }
+  if (kind.write) ++world.progress;
+  std::size_t done = 0;
+  while (done < bytes) {
+    unsigned first = unsigned((offset + done) & 3), n = unsigned(std::min<std::size_t>(4 - first, bytes - done));
+    unsigned mask = ((1u << n) - 1) << first;
+    if (in_shared && !kind.write && (cell->initialised & mask) != mask && !kind.barrier) {
+      std::string object = name_of(static_cast<const char*>(p) + done);
+      report({"uninitialised-read",
+              text("%s reads %s, which nothing has written in this block", who(t).c_str(), object.c_str()),
+              "shared memory starts with whatever the last block left: load it (and wait for the load) first", object, place_of(t, site), {}, {}});
+      cell->initialised |= std::uint8_t(mask);
+    }
+    check_cell(*cell, t, self, clock, mask, static_cast<const char*>(p) + done, kind, site);
+    done += n;
+    ++cell;
+  }
+  return true;
+}
+
+}  // namespace ws_emu

@@ -1,0 +1,40 @@
+// Shared and global memory of the emulated device, with a shadow cell for every 4 bytes: who wrote it, who read it.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "report.hpp"
+#include "world.hpp"
+
+namespace ws_emu {
+
+constexpr std::size_t kSlab = 256u << 10;       // address space of one block's shared memory
+constexpr std::size_t kSharedLimit = 227u << 10;  // CUDA C++ Programming Guide, compute capability 9.0, opt-in per block
+constexpr std::size_t kSharedStatic = 48u << 10;
+
+enum class Access { read, write };
+
+void make_shared_arena(unsigned live_blocks);
+void open_slab(Block& b, unsigned slot);  // fresh, uninitialised shared memory
+void map_global(const char* path, std::size_t bytes);
+unsigned char* global_base();
+void add_global_buffer(std::size_t offset, std::size_t bytes, const std::string& name, std::size_t element);
+void declare_dynamic(std::size_t bytes);
+std::size_t static_shared_bytes();
+
+// One access by `t`, or by an asynchronous unit on its behalf (`copier` not 0). Returns false if the address is not device memory that is tracked.
+struct AccessKind {
+  bool write = false, atomic = false;
+  bool barrier = false;  // use of a barrier object: must come after its initialisation, conflicts with nothing else
+  Agent copier = 0;
+  Clock copy_clock = 0;
+};
+bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site);
+
+std::string name_of(const void* p);        // "tile[3][17]", "full[1]", "out[5]"
+std::string variable_of(const void* p);    // "tile"
+bool is_global(const void* p);
+bool is_stack_or_other(const void* p);
+void poison(void* p, std::size_t bytes);   // what an asynchronous copy leaves there until it is waited for
+
+}  // namespace ws_emu

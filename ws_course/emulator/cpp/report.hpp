@@ -1,0 +1,43 @@
+// Faults and spans, written as JSON at the end. Program counters are offsets into the kernel's library; the Python side
+// turns them into lines.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "world.hpp"
+
+namespace ws_emu {
+
+// A place in the kernel: an explicit call site, or a program counter of instrumented code.
+using SiteId = std::uint32_t;
+SiteId site_of(Where w);
+SiteId site_of_pc(const void* pc);
+
+struct Place {
+  SiteId site = 0;
+  long block = -1;
+  int warp = -1, lane = -1;
+  std::string what;
+};
+
+struct FaultReport {
+  std::string kind, message, hint, object;
+  Place place;
+  std::vector<Place> others;
+  std::vector<std::uint32_t> callers;  // pcs up the stack
+};
+
+Place place_of(const Thread* t, SiteId site, std::string what = "");
+Place place_of(const Thread* t, Where w, std::string what = "");
+std::string who(const Thread* t);                  // "block 0 warp 2 lane 5"
+std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+void report(FaultReport f);                // the run goes on
+[[noreturn]] void stop(FaultReport f);     // the run ends here
+[[noreturn]] void finish();                // writes the report and leaves the process
+void add_span(const Thread* t, const char* work, std::uint64_t start, std::uint64_t end, int item, std::string name);
+void set_library_range(const void* base, const char* report_path);
+void set_usage_error(const std::string& message);  // the launch itself is wrong: not a fault of the kernel
+
+}  // namespace ws_emu

@@ -1,0 +1,134 @@
+// The state of one launch: threads, warps, blocks and the gang of blocks that live together.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "clocks.hpp"
+#include "ws_emu/api.h"
+
+namespace ws_emu {
+
+struct Vec3 {
+  unsigned x, y, z;
+};
+
+struct Block;
+
+enum class State : std::uint8_t { ready, blocked, finished };
+
+// Why a thread does not run, for the deadlock report.
+struct Wait {
+  const char* what = "";      // the call: "__syncthreads", "consumer_wait"
+  const void* object = nullptr;  // the barrier's address or key
+  std::uint64_t phase = 0;
+  Where where{"", 0};
+};
+
+struct Thread {
+  void* sp = nullptr;
+  unsigned char* stack = nullptr;
+  Block* block = nullptr;
+  Agent agent = 0;  // index in the gang
+  unsigned rank = 0;  // in the block
+  Vec3 index{};
+  State state = State::ready;
+  Wait wait;
+  Clock clock = 1;
+  Clocks clocks;
+  Knowledge observed;  // what relaxed loads saw, acquired by the next __threadfence
+  std::uint64_t time = 0;  // logical clock: one tick per memory access, raised by waits
+  int countdown = 0;       // accesses until the next involuntary switch
+  std::uint64_t idle_spins = 0;
+  std::uint64_t progress_seen = 0;
+  struct Copier {  // one asynchronous unit per thing that is waited for: the thread's cp.async groups, each mbarrier
+    const void* waited_on;
+    Agent agent;
+    Clock clock;
+  };
+  std::vector<Copier> copiers;
+  std::vector<std::uint32_t> open_copies;         // cp.async not yet committed
+  std::deque<std::vector<std::uint32_t>> groups;  // committed groups, oldest first
+  std::uint64_t span_start = 0;
+};
+
+struct Rendezvous {  // of some lanes of one warp
+  unsigned mask = 0;
+  unsigned here = 0;
+  std::uint64_t round = 0;
+  const char* what = "";
+  Where where{"", 0};
+  std::uint64_t values[2][32] = {};
+  std::vector<Thread*> waiting;
+  Meeting meeting;
+};
+
+struct BlockBarrier {  // one of the 16 named barriers
+  unsigned arrived = 0, expected = 0;
+  std::uint64_t round = 0;
+  int reduced[2] = {};
+  int accumulating = 0;
+  std::vector<Thread*> waiting;
+  std::vector<std::pair<unsigned, Where>> who;  // rank and call site of this round
+  Meeting meeting;
+  std::uint64_t time = 0;
+};
+
+struct Block {
+  unsigned rank = 0;  // in the gang
+  std::uint64_t number = 0;  // in the grid
+  Vec3 index{};
+  unsigned char* slab = nullptr;
+  std::vector<Thread> threads;
+  unsigned alive = 0;
+  BlockBarrier barriers[16];
+  std::deque<Rendezvous> rendezvous[32];  // per warp, one for each mask in use
+};
+
+struct Config {
+  Vec3 grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  std::size_t dynamic = 0;
+  bool cooperative = false, trace = false;
+  unsigned seed = 1;
+  unsigned blocks() const { return grid.x * grid.y * grid.z; }
+  unsigned threads() const { return block.x * block.y * block.z; }
+  unsigned cluster_size() const { return cluster.x * cluster.y * cluster.z; }
+};
+
+struct World {
+  Config config;
+  std::uint32_t gang = 0;  // number of the gang that lives now, from 1
+  std::vector<Block> blocks;
+  std::vector<Thread*> ready;
+  std::vector<Agent> copy_owner;  // of agents beyond the threads
+  unsigned alive = 0;
+  std::uint64_t progress = 0;  // grows with everything that could let a spinning thread go on
+  std::uint64_t switches = 0;
+  std::mt19937 random;
+  const Entry* entry = nullptr;
+  std::vector<void*> arguments;
+};
+
+extern World world;
+extern Thread* current;
+
+// Scheduling (scheduler.cpp).
+void run_grid();
+void block_current(const Wait& why);  // returns when somebody wakes the thread
+void wake(Thread* t);
+void maybe_yield();
+
+// Everything the thread did so far happens before whatever the meeting releases; what it does next does not.
+inline void release_to(Meeting& m, Thread* t) { m.add(t->clocks, t->agent, t->clock++); }
+inline Thread::Copier& copier_of(Thread* t, const void* waited_on) {
+  for (Thread::Copier& c : t->copiers)
+    if (c.waited_on == waited_on) return c;
+  t->copiers.push_back({waited_on, Agent(world.blocks.size() * world.config.threads() + world.copy_owner.size()), 1});
+  world.copy_owner.push_back(t->agent);
+  return t->copiers.back();
+}
+Thread* thread_of(Agent a);  // the thread, or the owner of the copy agent
+
+}  // namespace ws_emu

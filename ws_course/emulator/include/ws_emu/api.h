@@ -1,0 +1,129 @@
+// What the shadow headers ask of the emulator's runtime. Everything here is defined in ../../cpp/.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+// Shadow headers are not part of the kernel: their own memory traffic is not instrumented, they report it explicitly.
+#define WS_QUIET __attribute__((no_sanitize("thread")))
+
+namespace ws_emu {
+
+// Source position of a call in the kernel. Used as `Where w = Where::here()`: the inner default arguments are
+// evaluated at the caller's line (g++ evaluates a direct __builtin_LINE() default at the declaration instead).
+struct Where {
+  const char* file;
+  int line;
+  static constexpr Where here(const char* f = __builtin_FILE(), int l = __builtin_LINE()) { return {f, l}; }
+};
+
+// ---- shared memory ---------------------------------------------------------------------------------------------
+struct Shape {  // of a shared variable, for messages such as tile[3][17]
+  std::size_t element;
+  int rank;
+  std::size_t extent[4];
+};
+template <class T>
+constexpr Shape shape_of() {
+  Shape s{sizeof(std::remove_all_extents_t<T>), int(std::rank_v<T>), {}};
+  if constexpr (std::rank_v<T> > 0) s.extent[0] = std::extent_v<T, 0>;
+  if constexpr (std::rank_v<T> > 1) s.extent[1] = std::extent_v<T, 1>;
+  if constexpr (std::rank_v<T> > 2) s.extent[2] = std::extent_v<T, 2>;
+  if constexpr (std::rank_v<T> > 3) s.extent[3] = std::extent_v<T, 3>;
+  return s;
+}
+extern unsigned char* shared_slab;  // of the running thread's block
+unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, Shape shape);
+void* dynamic_shared(const char* name, Shape shape);
+void name_member(const void* at, std::size_t bytes, const char* name, Shape shape);  // names parts of raw storage
+bool is_shared(const void* p);
+std::size_t shared_window(const void* p);  // the 32-bit address that PTX uses for shared memory
+void* from_window(std::size_t address);
+
+// ---- barriers ---------------------------------------------------------------------------------------------------
+enum class Reduce { none, count, all, any };
+int block_barrier(int id, unsigned count, bool wait, Reduce op, int predicate, Where w);  // count 0: the whole block
+void warp_sync(unsigned mask, const char* what, bool orders_memory, Where w);
+// Rendezvous of the lanes in `mask`; returns the 32 published values (undefined for lanes outside) and who is there.
+const std::uint64_t* warp_exchange(unsigned mask, std::uint64_t value, const char* what, Where w);
+unsigned active_mask();
+void group_barrier(const void* key, unsigned size, const char* what, Where w);  // tiles wider than a warp, grid, cluster
+void collective_call(const void* key, unsigned size, const char* what, Where w);  // every member must make it equally often
+
+// ---- mbarriers (PTX ISA, "mbarrier"), by address -----------------------------------------------------------------
+void mbar_init(void* bar, std::uint32_t expected, const char* what, Where w);
+void mbar_inval(void* bar, Where w);
+void mbar_label(void* bar, const char* role, int stage, const void* owner);  // "stage 1 (full) of state"
+std::uint64_t mbar_arrive(void* bar, std::uint32_t count, const char* what, Where w, bool drop = false, bool release = true);
+void mbar_expect_tx(void* bar, std::int64_t bytes, Where w);
+void mbar_complete_tx(void* bar, std::int64_t bytes, Where w);
+bool mbar_test(void* bar, std::uint64_t token, const char* what, Where w);
+bool mbar_test_parity(void* bar, unsigned parity, const char* what, Where w);
+void mbar_wait(void* bar, std::uint64_t token, const char* what, Where w);
+void mbar_wait_parity(void* bar, unsigned parity, const char* what, Where w);
+std::uint32_t mbar_pending(std::uint64_t token);
+
+// ---- asynchronous copies ------------------------------------------------------------------------------------------
+void copy_now(void* dst, const void* src, std::size_t bytes, Where w);  // by this thread, checked
+void cp_async(void* dst, const void* src, std::size_t bytes, std::size_t zero_fill, const char* what, Where w);
+void cp_async_commit();
+void cp_async_wait(int allowed_groups, Where w);  // -1: wait for everything, committed or not
+void cp_async_arrive(void* bar, bool noinc, Where w);
+
+// Copies this thread's share of a group's copy, in chunks of 16, 8 or 4 bytes as the alignment known at compile time allows;
+// returns whether it is asynchronous (global to shared) or was done at once.
+bool copy_by_group(void* dst, const void* src, std::size_t bytes, std::size_t align, unsigned rank, unsigned size, const char* what, Where w);
+void write_u32(std::uint32_t* p, std::uint32_t v, Where w);
+template <class T>
+constexpr std::size_t align_of(std::size_t other) {
+  std::size_t own = 1;
+  if constexpr (!std::is_void_v<T>) own = alignof(T);
+  return own > other ? own : other;
+}
+
+// ---- memory order and atomics ---------------------------------------------------------------------------------------
+void thread_fence(Where w);
+enum class Order { relaxed, acquire, release, acq_rel };
+void atomic_begin(void* at, std::size_t bytes, bool writes, Order order, Where w);
+void atomic_end(void* at, bool changed, Order order);
+
+// ---- the rest ---------------------------------------------------------------------------------------------------
+void yield();
+std::uint64_t logical_time();
+[[noreturn]] void fail(const char* kind, const char* message, const char* hint, Where w);
+[[noreturn]] void thread_exit();
+int device_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
+void span(int work, int item, bool begin);
+unsigned thread_rank();    // in the block
+unsigned block_threads();
+unsigned cluster_rank();
+unsigned cluster_blocks();
+unsigned block_slot();     // of the blocks that live now
+void cluster_shape(unsigned out[3]);
+unsigned cluster_owner(const void* p);
+void cluster_arrive(bool release, Where w);
+void cluster_wait(Where w);
+void* cluster_map(const void* p, unsigned rank, Where w);
+bool is_cooperative();
+
+// ---- the kernel's entry -------------------------------------------------------------------------------------------
+struct Entry {
+  void (*call)(void** arguments);
+};
+template <auto F>
+struct Bind;
+template <class... P, void (*F)(P...)>
+struct Bind<F> {
+  template <std::size_t... I>
+  WS_QUIET static void call_with(void** a, std::index_sequence<I...>) {
+    F(*static_cast<std::remove_cv_t<std::remove_reference_t<P>>*>(a[I])...);
+  }
+  WS_QUIET static void call(void** a) { call_with(a, std::index_sequence_for<P...>{}); }
+  static const Entry* entry() {
+    static const Entry e{&call};
+    return &e;
+  }
+};
+
+}  // namespace ws_emu

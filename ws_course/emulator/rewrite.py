@@ -1,0 +1,215 @@
+"""Turn a CUDA C++ kernel file into host C++: only what a macro cannot say is rewritten, and no line moves.
+
+``__shared__`` declarations become references into the block's arena, ``asm`` statements become calls, the entry point is
+appended. Everything else (qualifiers, built-in variables, intrinsics) is plain C++ for the header ``ws_emu/prelude.h``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_SKIP = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+class RewriteError(ValueError):
+    """Say what in the kernel file cannot be run here, at which line."""
+
+    def __init__(self, message: str, line: int, hint: str = "", kind: str = "compile-error"):
+        super().__init__(message)
+        self.message, self.line, self.hint, self.kind = message, line, hint, kind
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """Hold the host source, the names of the file's kernels, and the cluster size that the entry fixes (or 1, 1, 1)."""
+
+    text: str
+    kernels: tuple[str, ...]
+    cluster: tuple[int, int, int] | None
+
+
+def blank(source: str) -> str:
+    """Return the source with comments and literals overwritten by spaces (newlines kept), for searching."""
+    return _SKIP.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), source)
+
+
+def _line(source: str, at: int) -> int:
+    return source.count("\n", 0, at) + 1
+
+
+def kernels_of(source: str) -> tuple[str, ...]:
+    """Return the names of the ``__global__`` functions in file order."""
+    names = []
+    for m in re.finditer(r"\b__global__\b", bare := blank(source)):
+        head = bare[m.end() :]
+        paren = _function_parenthesis(head)
+        name = re.search(r"([A-Za-z_]\w*)\s*$", head[:paren]) if paren is not None else None
+        if name and name.group(1) not in names:
+            names.append(name.group(1))
+    return tuple(names)
+
+
+def _function_parenthesis(head: str) -> int | None:
+    """Find the parameter list's '(' after ``__global__``: the first that does not belong to an attribute."""
+    at = 0
+    while (paren := head.find("(", at)) >= 0:
+        word = re.search(r"([A-Za-z_]\w*)\s*$", head[:paren])
+        if not word or not re.fullmatch(r"__\w+__|__attribute__|alignas", word.group(1)):
+            return paren
+        at = _close(head, paren) + 1
+    return None
+
+
+def _close(text: str, at: int) -> int:
+    """Return the index of the bracket that closes the one at ``at``."""
+    pairs = {"(": ")", "[": "]", "{": "}"}
+    opener, closer, depth = text[at], pairs[text[at]], 0
+    for i in range(at, len(text)):
+        depth += (text[i] == opener) - (text[i] == closer)
+        if depth == 0:
+            return i
+    raise RewriteError(f"a '{opener}' is never closed", _line(text, at))
+
+
+def _in_function(bare: str, at: int) -> bool:
+    """Return whether position ``at`` lies inside a function body."""
+    stack: list[bool] = []
+    for i, c in enumerate(bare[:at]):
+        if c == "{":
+            head = bare[max(bare.rfind(";", 0, i), bare.rfind("}", 0, i), bare.rfind("{", 0, i)) + 1 : i]
+            scope = re.search(r"\b(namespace|struct|class|union|enum)\b|\bextern\s+\S*\s*$", head)
+            stack.append(bool(stack and stack[-1]) or ("(" in head and not (scope and not head.rstrip().endswith(")"))))
+        elif c == "}" and stack:
+            stack.pop()
+    return bool(stack and stack[-1])
+
+
+def _split(declarators: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(declarators):
+        depth += (c in "([{<") - (c in ")]}>")
+        if c == "," and depth == 0:
+            parts.append(declarators[start:i])
+            start = i + 1
+    return [*parts, declarators[start:]]
+
+
+@dataclass(frozen=True)
+class _Shared:
+    start: int
+    end: int  # of the ';'
+    base: str
+    declarators: list[tuple[str, str]]  # name, dimensions
+    external: bool
+    alignment: str
+
+
+def _shared_declaration(source: str, bare: str, at: int) -> _Shared:
+    start = max(bare.rfind(c, 0, at) for c in ";{}") + 1
+    # A preprocessor line, a label or a condition may precede the declaration.
+    while (hash_at := re.match(r"\s*#[^\n]*\n", bare[start:])) is not None:
+        start += hash_at.end()
+    if (label := re.match(r"\s*(?:case\b[^:]*|default|public|private)\s*:(?!:)", bare[start:])) is not None:
+        start += label.end()
+    start += len(bare[start:]) - len(bare[start:].lstrip())
+    depth, end = 0, at
+    while end < len(bare) and not (bare[end] == ";" and depth == 0):
+        depth += (bare[end] in "([{") - (bare[end] in ")]}")
+        end += 1
+    text = " ".join(bare[start:end].split())
+    if "__restrict__" in text or re.search(r"=\s*[^=]", text):
+        raise RewriteError("a __shared__ variable cannot be initialised", _line(source, at), "assign to it in the kernel body")
+    alignment = " ".join(re.findall(r"alignas\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__align__\s*\([^()]*\)", text))
+    text = re.sub(r"alignas\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__align__\s*\([^()]*\)", " ", text)
+    external = bool(re.search(r"\bextern\b", text))
+    text = re.sub(r"\b(__shared__|extern|static|inline)\b", " ", text).strip()
+    first, *rest = _split(text)
+    m = re.match(r"(.*?[\s>*&\}])\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$", first.strip(), re.S)
+    if not m:
+        raise RewriteError(f"this __shared__ declaration is not understood: {text};", _line(source, at), "write it as `__shared__ type name[size];`")
+    declarators = [(m.group(2), m.group(3).strip())]
+    for part in rest:
+        n = re.match(r"\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$", part)
+        if not n:
+            raise RewriteError(f"this __shared__ declaration is not understood: {text};", _line(source, at), "declare one variable per line")
+        declarators.append((n.group(1), n.group(2).strip()))
+    return _Shared(start, end, m.group(1).strip(), declarators, external, alignment)
+
+
+def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
+    """Return host C++ for the kernel ``entry`` of ``source``; raise :class:`RewriteError` for what cannot be run."""
+    bare = blank(source)
+    kernels = kernels_of(source)
+    if (launch := re.search(r"<<<", bare)) is not None:
+        raise RewriteError(
+            "the file launches a kernel with <<<...>>>: host code is not run here",
+            _line(source, launch.start()),
+            "keep the kernel and its device functions in the file, and give the launch numbers to the command or to run()",
+        )
+    if (main := re.search(r"\bint\s+main\s*\(", bare)) is not None:
+        raise RewriteError("the file has a main(): host code is not run here", _line(source, main.start()), "keep the kernel and its device functions only")
+    if entry.split("<")[0].split("::")[-1] not in kernels:
+        names = ", ".join(kernels) if kernels else "none"
+        raise RewriteError(f"there is no __global__ function called {entry}; the file has: {names}", 0, "give the kernel's name as entry")
+    edits: list[tuple[int, int, str]] = []
+    macros: list[str] = []
+    for number, m in enumerate(re.finditer(r"\b__shared__\b", bare)):
+        if any(start <= m.start() < end for start, end, _ in edits):
+            continue
+        d = _shared_declaration(source, bare, m.start())
+        newlines = "\n" * source.count("\n", d.start, d.end)
+        if _in_function(bare, m.start()):
+            edits.append((d.start, d.end, _in_function_text(d, number) + newlines))
+        else:
+            edits.append((d.start, d.end + 1, newlines))
+            macros += _file_scope_macros(d, number)
+    text = source
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    name = entry.split("<")[0]
+    cluster = re.search(r"__cluster_dims__\s*\(([^)]*)\)(?=[^;{}]*\b" + re.escape(name.split("::")[-1]) + r"\s*\()", bare)
+    dims = None
+    if cluster and all(p.strip().isdigit() for p in cluster.group(1).split(",")):
+        parts = [int(p) for p in cluster.group(1).split(",")]
+        dims = tuple((parts + [1, 1, 1])[:3])
+    head = "".join(f"{line}\n" for line in macros) + f'#line 1 "{file}"\n'
+    tail = f'\n#line 1 "{file}:entry"\nextern "C" const ::ws_emu::Entry* ws_emu_entry() {{ return ::ws_emu::Bind<&{entry}>::entry(); }}\n'
+    return Rewritten(head + text + tail, kernels, dims)
+
+
+def _in_function_text(d: _Shared, number: int) -> str:
+    out = []
+    for i, (name, dims) in enumerate(d.declarators):
+        if d.external:
+            out.append(
+                f"auto& {name} = *reinterpret_cast<{d.base} (*){dims or '[]'}>("
+                f'::ws_emu::dynamic_shared("{name}", ::ws_emu::shape_of<{d.base}{dims or "[]"}>()))'
+            )
+            continue
+        s = f"ws_shared_{number}_{i}"
+        out.append(
+            f"struct {s} {{ {d.alignment} {d.base} {name}{dims}; }}; "
+            f'static const unsigned {s}_at = ::ws_emu::reserve_shared(sizeof({s}), alignof({s}), "{name}", ::ws_emu::shape_of<decltype({s}::{name})>()); '
+            f"auto& {name} = reinterpret_cast<{s}*>(::ws_emu::shared_slab + {s}_at)->{name}"
+        )
+    return "; ".join(out)
+
+
+def _file_scope_macros(d: _Shared, number: int) -> list[str]:
+    out = []
+    for name, dims in d.declarators:
+        if d.external:
+            out.append(
+                f"#define {name} (*reinterpret_cast<{d.base} (*){dims or '[]'}>("
+                f'::ws_emu::dynamic_shared("{name}", ::ws_emu::shape_of<{d.base}{dims or "[]"}>())))'
+            )
+        else:
+            out.append(
+                f'#define {name} (::ws_emu::file_scope_shared<{d.base}, {number}>("{name}", '
+                f"static_cast<{d.base} (*){dims}>(nullptr)))"
+                if dims
+                else f'#define {name} (::ws_emu::file_scope_shared<{d.base}, {number}>("{name}", static_cast<{d.base}*>(nullptr)))'
+            )
+    return out
