@@ -165,13 +165,13 @@ def _check(arguments: argparse.Namespace) -> int:
     defines = {"TILE": "64", "INTENSITY": "1", **_defines(arguments)}
     how = {name: getattr(arguments, name) for name in ("grid", "block", "smem", "backend", "seeds")}
     try:
-        tile, intensity = int(defines["TILE"]), int(defines["INTENSITY"])
+        numbers = {name: _integer(name, value) for name, value in defines.items()}
+        tile, intensity = numbers.pop("TILE"), numbers.pop("INTENSITY")
         problems = [TileProblem(tiles, tile, intensity) for tiles in arguments.tiles]
         if arguments.kernel.endswith(".cu"):
             verdict = check(_kernel(Path(arguments.kernel), arguments.entry, defines), problems, **how)
         else:
-            rest = {name: int(value) for name, value in defines.items() if name not in ("TILE", "INTENSITY")}
-            verdict = check(catalog.get(arguments.kernel), problems, **how, **rest)
+            verdict = check(catalog.get(arguments.kernel), problems, **how, **numbers)
     except KeyError as error:
         raise UsageError(error.args[0]) from error
     except (ValueError, TypeError) as error:
@@ -181,9 +181,9 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _record(arguments: argparse.Namespace) -> int:
-    from ws_course.bench import ladder
+    from ws_course.bench.__main__ import main as record
 
-    return ladder.main(arguments.rest)
+    return record(arguments.rest)
 
 
 def _exercises(arguments: argparse.Namespace) -> int:
@@ -200,6 +200,13 @@ def _defines(arguments: argparse.Namespace) -> dict[str, str]:
             raise UsageError(f"--define {text}: write NAME=VALUE, such as STAGES=3")
         defines[name] = value or "1"
     return defines
+
+
+def _integer(name: str, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise UsageError(f"--define {name}={value}: a constant of a tile kernel is an integer") from None
 
 
 def _kernel(path: Path, entry: str | None, defines: dict[str, int | str]) -> Kernel:
