@@ -1,4 +1,4 @@
-"""The work that kernels do: inputs, reference results (NumPy), and how many floating-point operations and bytes it is."""
+"""What kernels work on: inputs, reference results (NumPy), and how many floating-point operations and bytes it is."""
 
 from __future__ import annotations
 

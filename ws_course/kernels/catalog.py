@@ -163,6 +163,13 @@ LADDER: tuple[KernelSpec, ...] = (
 )
 
 
+MEASURE: dict[str, Path] = {name: FOLDER / "measure" / f"{name}.cu" for name in ("compare", "fma_peak")}
+"""Kernels that measuring needs: the file is the entry's name."""
+
+MATMUL = FOLDER / "matmul" / "matmul_shared.cu"
+"""The kernel with which emulators are compared; see :mod:`ws_course.numba_kernels.matmul`."""
+
+
 def get(name: str) -> KernelSpec:
     """Return the kernel called ``name``; raise ``KeyError`` with the names that exist."""
     for spec in LADDER:

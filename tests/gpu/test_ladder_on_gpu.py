@@ -1,0 +1,42 @@
+"""Every rung on the GPU against NumPy, over sizes that do not divide evenly."""
+
+import numpy as np
+import pytest
+
+from ws_course.kernels.catalog import LADDER
+from ws_course.problem import TileProblem
+from ws_course.runtime.kernel import Kernel
+
+pytestmark = pytest.mark.gpu
+
+VARIANTS = [
+    (spec, params)
+    for spec in LADDER
+    for params in (
+        {},
+        {"TILE": 32},
+        {"INTENSITY": 3},
+        {"STAGES": 3},
+        {"STAGES": 4, "TILE": 32},
+        {"LOADER_WARPS": 1, "STORER_WARPS": 1},
+        {"LOADER_WARPS": 4, "STORER_WARPS": 4, "STAGES": 1},
+        {"LOADER_WARPS": 3, "STORER_WARPS": 1, "STAGES": 2},
+    )
+    if set(params) <= set(spec.defaults)
+]
+
+
+@pytest.mark.parametrize(("spec", "params"), VARIANTS, ids=lambda v: getattr(v, "name", None) or str(v))
+@pytest.mark.parametrize(
+    ("tiles", "grid"), [(0, 3), (1, 1), (1, 5), (2, 1), (5, 2), (131, 132), (133, 132), (700, 264)]
+)
+def test_equals_numpy(spec, params, tiles, grid):
+    problem = TileProblem(tiles, params.get("TILE", 64), params.get("INTENSITY", 1), seed=tiles)
+    a, b = problem.inputs()
+    c = problem.output()
+    kernel = Kernel(spec.source, spec.name, spec.path.name, spec.defines(**params))
+    result = kernel.run(
+        a, b, c, tiles, grid=grid, block=spec.block(**params), smem=spec.smem(**params), backend="gpu", timeout=20
+    )
+    assert result.ok, str(result)
+    np.testing.assert_allclose(c, problem.reference(), rtol=0, atol=problem.tolerance)

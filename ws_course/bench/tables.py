@@ -1,0 +1,132 @@
+"""Tables of a record: what each rung takes, and what specialization alone buys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ws_course.bench.record import Measurement, Record
+from ws_course.kernels.catalog import LADDER, get
+
+
+@dataclass(frozen=True)
+class Row:
+    """Hold one rung at one occupancy; ``speedup`` is against the first rung at the same occupancy rule."""
+
+    title: str
+    measurement: Measurement
+    share_of_copy: float
+    speedup: float
+
+
+def ladder(record: Record, ctas_per_sm: int | str = 1, **params: int) -> tuple[Row, ...]:
+    """Return a row per rung: its fastest measurement at ``ctas_per_sm`` (or "best") with the constants in ``params``.
+
+    A constant that a rung does not have is ignored for it. ``share_of_copy`` is GB/s over the copy bandwidth of the
+    same run.
+    """
+    rows: list[Row] = []
+    for spec in LADDER:
+        own = {name: value for name, value in params.items() if name in spec.defaults}
+        if not record.select(spec.name):
+            continue
+        m = record.find(spec.name, ctas_per_sm, **own)
+        first = rows[0].measurement.median_ms if rows else m.median_ms
+        rows.append(Row(spec.title, m, m.gb_s / record.limits["copy_gb_s"], first / m.median_ms))
+    return tuple(rows)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Compare one unified and one partitioned pipeline of the same stages, occupancy and compute threads."""
+
+    stages: int
+    ctas_per_sm: int
+    intensity: int
+    unified: Measurement
+    roles: Measurement
+
+    @property
+    def speedup(self) -> float:
+        """Return the unified time divided by the specialized time: above 1, specialization pays."""
+        return self.unified.median_ms / self.roles.median_ms
+
+    @property
+    def decided(self) -> bool:
+        """Return whether the difference is larger than the spread of both."""
+        return abs(self.speedup - 1) > self.unified.spread + self.roles.spread
+
+
+def specialization(record: Record, intensity: int = 1, **params: int) -> tuple[Pair, ...]:
+    """Return what specialization alone buys: ``tile_03`` against ``tile_04``, everything else the same.
+
+    Both have the same compute threads; a pair has the same STAGES, CTAs per SM and INTENSITY. Of ``tile_04`` the
+    fastest numbers of loader and storer warps count, unless ``params`` fixes them.
+    """
+    pairs = []
+    for unified in record.select("tile_03_pipeline_unified", INTENSITY=intensity):
+        stages, ctas = unified.params["STAGES"], unified.ctas_per_sm
+        if record.select("tile_04_pipeline_roles", ctas, STAGES=stages, INTENSITY=intensity, **params):
+            roles = record.find("tile_04_pipeline_roles", ctas, STAGES=stages, INTENSITY=intensity, **params)
+            pairs.append(Pair(stages, ctas, intensity, unified, roles))
+    return tuple(sorted(pairs, key=lambda pair: (pair.ctas_per_sm, pair.stages)))
+
+
+def ladder_text(record: Record, intensity: int = 1) -> str:
+    """Return the ladder as text, at one CTA per SM and at each rung's best occupancy, with its provenance."""
+    limit_ms = next(iter(record.measurements)).problem["bytes"] / record.limits["copy_gb_s"] / 1e6
+    lines = []
+    for ctas in (1, "best"):
+        rows = ladder(record, ctas, INTENSITY=intensity)
+        lines.append(f"{'1 CTA per SM' if ctas == 1 else 'best occupancy'}, intensity {intensity}, {record.label}")
+        body = [["rung", "constants", "CTA/SM", "ms", "GB/s", "of copy", "speed-up"]]
+        for row in rows:
+            m = row.measurement
+            body.append(
+                [row.title, _constants(m), str(m.ctas_per_sm), f"{m.median_ms:.3f}", f"{m.gb_s:.0f}"]
+                + [f"{row.share_of_copy:.0%}", f"{row.speedup:.2f}x"]
+            )
+        copy = record.limits["copy_gb_s"]
+        body.append(["limit: bytes / copy bandwidth", "", "", f"{limit_ms:.3f}", f"{copy:.0f}", "100%", ""])
+        lines += [_table(body), ""]
+    return "\n".join(lines)
+
+
+def specialization_text(record: Record, intensity: int = 1) -> str:
+    """Return :func:`specialization` as text."""
+    body = [["CTA/SM", "stages", "unified ms", "roles ms", "loaders", "storers", "specialization buys"]]
+    for p in specialization(record, intensity):
+        verdict = f"{p.speedup:.2f}x" if p.decided else f"{p.speedup:.2f}x (within the spread)"
+        warps = [str(p.roles.params[name]) for name in ("LOADER_WARPS", "STORER_WARPS")]
+        times = [f"{p.unified.median_ms:.3f}", f"{p.roles.median_ms:.3f}"]
+        body.append([str(p.ctas_per_sm), str(p.stages), *times, *warps, verdict])
+    return f"same stages, occupancy and compute threads, intensity {intensity}, {record.label}\n{_table(body)}"
+
+
+def resources_text(record: Record) -> str:
+    """Return registers a thread, threads and shared memory a block of every kernel and constants that was measured."""
+    body = [["kernel", "constants", "threads", "registers", "dynamic smem", "static smem"]]
+    seen = set()
+    for m in record.select(INTENSITY=1):
+        key = m.kernel, tuple(m.params.items())
+        if key not in seen:
+            seen.add(key)
+            numbers = (m.launch["block"], m.resources["registers"], m.launch["smem"], m.resources["static_smem"])
+            body.append([m.kernel, _constants(m), *map(str, numbers)])
+    return f"{record.label}\n{_table(body)}"
+
+
+def _constants(m: Measurement) -> str:
+    short = {"STAGES": "stages", "LOADER_WARPS": "loaders", "STORER_WARPS": "storers"}
+    return ", ".join(f"{m.params[name]} {word}" for name, word in short.items() if name in get(m.kernel).defaults)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    text = [
+        "  ".join(
+            cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return "\n".join(line.rstrip() for line in [text[0], "-" * len(text[0]), *text[1:]])

@@ -1,0 +1,244 @@
+"""Compile CUDA C++ to machine code for a GPU, with NVRTC through cuda.core. Needs no GPU and no driver."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from ws_course.build import signature
+from ws_course.build.cache import Cache, key
+from ws_course.kernels.catalog import INCLUDE
+
+STD = "c++17"
+WHEELS = "pip install nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl nvidia-cuda-crt cuda-core"
+
+_CACHE = Cache("cubin")
+
+
+class ToolchainError(RuntimeError):
+    """Say that this machine cannot compile CUDA C++ for a GPU, and what to install."""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """Hold one message of the compiler: ``severity`` is "error" or "warning"; ``line`` counts from 1."""
+
+    file: str
+    line: int
+    severity: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.severity}: {self.message}"
+
+
+class CompileError(Exception):
+    """Say why a kernel does not compile: ``diagnostics`` in order, ``log`` as NVRTC wrote it."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...], log: str) -> None:
+        self.diagnostics = diagnostics
+        self.log = log
+        errors = [d for d in diagnostics if d.severity == "error"]
+        super().__init__("\n".join(map(str, errors)) or log)
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """Hold machine code: the ELF ``image`` for ``arch``, the kernel's ``symbol`` in it, warnings in ``log``."""
+
+    image: bytes
+    symbol: str
+    arch: str
+    log: str = ""
+
+    @property
+    def parameters(self) -> tuple[signature.Parameter, ...]:
+        """Return what the kernel takes."""
+        return signature.read(self.image)
+
+
+def compile_cubin(
+    source: str, entry: str, *, file: str = "kernel.cu", defines: Mapping[str, int | str] | None = None, arch: str
+) -> Cubin:
+    """Compile ``source`` for ``arch`` ("sm_90a"); ``entry`` names the kernel, ``"scale<4>"`` a template instance.
+
+    The same compilation is done once and kept on disk. Raises ``CompileError`` with file and line, ``ToolchainError``
+    with the fix where compiler or headers are missing, ``ValueError`` for an architecture that is no name.
+    """
+    if not re.fullmatch(r"sm_\d+[af]?", arch):
+        raise ValueError(f'arch={arch!r}: write "sm_90" or "sm_90a"')
+    constants = {name: str(value) for name, value in sorted((defines or {}).items())}
+    folders = header_folders()
+    name = key(source, entry, file, constants, arch, STD, _versions(folders), _own_headers(), signature.appendix(entry))
+    if data := _CACHE.get(name):
+        head, _, image = data.partition(b"\n")
+        return Cubin(image=image, arch=arch, **json.loads(head))
+    cubin = _compile(source, entry, file, constants, arch, folders)
+    _CACHE.put(name, json.dumps({"symbol": cubin.symbol, "log": cubin.log}).encode() + b"\n" + cubin.image)
+    return cubin
+
+
+def _compile(
+    source: str, entry: str, file: str, constants: Mapping[str, str], arch: str, folders: tuple[Path, ...]
+) -> Cubin:
+    Program, ProgramOptions = _cuda_core()
+    options = ProgramOptions(
+        name=file,
+        std=STD,
+        arch=arch,
+        include_path=[str(folder) for folder in (INCLUDE, *folders)],
+        define_macro=list(constants.items()) or None,
+    )
+    log = _Log()
+    try:
+        program = Program(source + "\n" + signature.appendix(entry), "c++", options)
+        code = program.compile("cubin", name_expressions=(entry,), logs=log)
+    except Exception as error:  # NVRTC's errors have different types in different releases of cuda.core
+        text = str(error)
+        if "error" not in text or "NVRTC" not in text:
+            raise
+        raise _compile_error(text, entry, file) from None
+    symbol = code.symbol_mapping[entry]
+    symbol = symbol.decode() if isinstance(symbol, bytes) else symbol
+    return Cubin(bytes(code.code), symbol, arch, log.text)
+
+
+class _Log:
+    text = ""
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+
+def diagnostics(log: str) -> tuple[Diagnostic, ...]:
+    """Return the messages of an NVRTC log, in order."""
+    pattern = re.compile(
+        r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): "
+        r"(?:catastrophic )?(?P<severity>error|warning)(?: #[\w-]+)?: (?P<message>.*)$",
+        re.MULTILINE,
+    )
+    return tuple(Diagnostic(m["file"], int(m["line"]), m["severity"], m["message"]) for m in pattern.finditer(log))
+
+
+def _compile_error(log: str, entry: str, file: str) -> CompileError:
+    found = diagnostics(log)
+    written = tuple(d for d in found if d.file not in (signature.FILE, "__nv_name_map"))
+    if any(d.severity == "error" for d in written):
+        return CompileError(written, log)
+    if about_entry := [d.message for d in found if d.severity == "error"]:
+        message = f"{entry} cannot be taken as a kernel: {about_entry[0]}"
+        if "undefined" in about_entry[0]:
+            message = (
+                f'there is no kernel called {entry}: write  extern "C" __global__ void {entry}(...)  or pass its name'
+            )
+        elif "non-__global__" in about_entry[0]:
+            message = f"{entry} is no kernel: declare it __global__"
+        return CompileError((*written, Diagnostic(file, 1, "error", message)), log)
+    unsupported = re.search(r"invalid value for --gpu-architecture.*", log)
+    message = f"NVRTC refuses the request: {unsupported[0] if unsupported else log.strip().splitlines()[0]}"
+    return CompileError((Diagnostic(file, 1, "error", message),), log)
+
+
+def _cuda_core() -> tuple[type, type]:
+    try:
+        from cuda.core import Program, ProgramOptions
+    except ImportError:
+        try:  # releases before 1.0
+            from cuda.core.experimental import Program, ProgramOptions
+        except ImportError as error:
+            raise ToolchainError(f"compiling for a GPU needs the package cuda-core ({error}): {WHEELS}") from None
+    return Program, ProgramOptions
+
+
+@cache
+def nvrtc_version() -> tuple[int, int]:
+    """Return the version of the compiler, such as ``(13, 0)``; raise ``ToolchainError`` if there is none."""
+    try:
+        return tuple(int(part) for part in metadata.version("nvidia-cuda-nvrtc").split(".")[:2])
+    except metadata.PackageNotFoundError:
+        pass
+    try:
+        from cuda.bindings import nvrtc
+
+        _, major, minor = nvrtc.nvrtcVersion()
+    except Exception as error:  # cuda.bindings raises RuntimeError or its own types when the library is missing
+        raise ToolchainError(f"the CUDA C++ compiler NVRTC is not installed ({error}): {WHEELS}") from None
+    return major, minor
+
+
+@cache
+def header_folders() -> tuple[Path, ...]:
+    """Return the include folders that fit the compiler: from the wheels, else from a CUDA toolkit.
+
+    A toolkit counts if it is of the compiler's major version and no newer than it: headers of a later CUDA stop with
+    an ``#error`` in an earlier compiler. Raises ``ToolchainError`` with the fix if there are none.
+    """
+    refused = []
+    if folders := _complete(*_wheel_folders()):
+        return folders
+    for root in _toolkit_folders():
+        if not (folders := _complete(root)):
+            continue
+        version = _toolkit_version(root)
+        if version[0] == nvrtc_version()[0] and version <= nvrtc_version():
+            return folders
+        refused.append(f"those of the toolkit in {root} are of CUDA {version[0]}.{version[1]}")
+    compiler = ".".join(map(str, nvrtc_version()))
+    reason = f" ({'; '.join(refused)})" if refused else ""
+    raise ToolchainError(f"there are no CUDA headers that fit the compiler, NVRTC {compiler}{reason}: {WHEELS}")
+
+
+def _wheel_folders() -> list[Path]:
+    spec = importlib.util.find_spec("nvidia")
+    places = spec.submodule_search_locations if spec else ()
+    return [Path(place) / "cu13" / "include" for place in places or ()]
+
+
+def _toolkit_folders() -> list[Path]:
+    roots = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    if nvcc := shutil.which("nvcc"):
+        roots.append(Path(nvcc).resolve().parent.parent)
+    roots.append(Path("/usr/local/cuda"))
+    return [root / "include" for root in roots]
+
+
+def _complete(*roots: Path) -> tuple[Path, ...]:
+    """Return the folders in and below ``roots`` that hold all headers which kernels include, or nothing."""
+    folders = [folder for root in roots for folder in (root, root / "cccl")]
+    found = []
+    for header in ("cooperative_groups.h", "crt/host_defines.h", "cuda/pipeline"):
+        holders = [folder for folder in folders if (folder / header).is_file()]
+        if not holders:
+            return ()
+        found.append(holders[0])
+    return tuple(dict.fromkeys(found))
+
+
+def _toolkit_version(root: Path) -> tuple[int, int]:
+    header = root / "cuda.h"
+    found = re.search(r"#define CUDA_VERSION (\d+)", header.read_text() if header.is_file() else "")
+    number = int(found[1]) if found else 0
+    return number // 1000, number % 1000 // 10
+
+
+def _versions(folders: tuple[Path, ...]) -> tuple[object, ...]:
+    found: list[object] = [nvrtc_version(), *map(str, folders)]
+    for name in ("nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-cccl", "nvidia-cuda-crt"):
+        try:
+            found.append(metadata.version(name))
+        except metadata.PackageNotFoundError:
+            found.append(_toolkit_version(folders[0]))
+    return tuple(found)
+
+
+@cache
+def _own_headers() -> tuple[tuple[str, str], ...]:
+    return tuple((str(path.relative_to(INCLUDE)), path.read_text()) for path in sorted(INCLUDE.rglob("*.cuh")))
