@@ -117,7 +117,7 @@ def test_emulate_exits_with_three_and_names_kind_file_and_line(capsys, source):
     assert fault["kind"] == "out-of-bounds"
     assert (Path(fault["file"]).name, fault["line"]) == ("past.cu", 1)
     assert fault["message"]
-    assert sorted(fault["seeds"]) == [0, 1], "the same fault under two schedules is one fault"
+    assert len(set(fault["seeds"])) == 2, "the same fault under two schedules is one fault"
     code, text, _ = run(capsys, *words)
     assert code == 3 and "past.cu:1" in text
 
