@@ -1,6 +1,7 @@
 """The command line, as a person or a script calls it."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from ws_course import cli, device
+from ws_course.runtime import argspec
 
 ADD = """\
 extern "C" __global__ void add(const float* a, const float* b, float* c, int n) {
@@ -180,7 +182,10 @@ def test_emulate_refuses_a_file_that_is_not_there(capsys):
 def test_emulate_help_explains_how_to_write_arguments(capsys):
     code, out, _ = run(capsys, "emulate", "--help")
     assert code == 0
-    assert "in:f32[1024]=normal" in out and "inout:i32[1]=0" in out
+    examples = re.findall(r"^  (\S+=?\S*)   ", cli.SPECS, re.MULTILINE)
+    assert len(examples) == 5 and all(example in out for example in examples)
+    assert len(argspec.build(examples)) == 5
+    assert set(cli.SPECS.rpartition("types ")[2].replace(",", "").split()) == set(argspec.DTYPES)
 
 
 def test_a_shell_sees_the_exit_code(source):

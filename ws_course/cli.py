@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
 OK, FAILED, USAGE, FAULTS = 0, 1, 2, 3
 
+SPECS = """\
+an argument (SPEC) is one of
+  in:f32[1024]=normal       an input array: normal, uniform, zeros, ones, arange, a constant or a list
+  in:i32[6]=1,0,1,1,0,1     an input array, element by element
+  out:f32[3*128]            an output array, poisoned before the launch (NaN, or -1234567 for integers)
+  inout:i32[1]=0            an array that is read and written
+  i32=16                    a scalar
+with the types f16 f32 f64, i8 i16 i32 i64, u8 u16 u32 u64"""
+
 
 class UsageError(Exception):
     """Say what is wrong with a command line; ends the program with exit code 2."""
@@ -21,17 +30,23 @@ class UsageError(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 good, 1 this machine cannot, 2 bad usage, 3 faults found."""
-    from ws_course.runtime.backends import BackendError
-
     parser = _parser()
     arguments, arguments.rest = parser.parse_known_args(argv, argparse.Namespace(takes_rest=False))
     if arguments.rest and not arguments.takes_rest:
         parser.error(f"unrecognized arguments: {' '.join(arguments.rest)}")
     try:
         return arguments.run(arguments)
-    except (UsageError, BackendError) as error:
+    except UsageError as error:
         print(f"ws-course {arguments.command}: {error}", file=sys.stderr)
-        return USAGE if isinstance(error, UsageError) else FAILED
+        return USAGE
+    except RuntimeError as error:
+        # imported here, since the doctor must work where nothing else does
+        from ws_course.runtime import BackendError
+
+        if not isinstance(error, BackendError):
+            raise
+        print(f"ws-course {arguments.command}: {error}", file=sys.stderr)
+        return FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -49,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         "emulate",
         help="run any CUDA kernel file on the CPU and report its faults",
         description="Run a CUDA kernel in the emulator. Exit 0 without faults, 3 with faults, 2 for bad usage.",
-        epilog=_argument_help(),
+        epilog=SPECS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     emulate.add_argument("file", type=Path, metavar="FILE.cu")
@@ -88,12 +103,6 @@ def _parser() -> argparse.ArgumentParser:
         other = commands.add_parser(name, help=text, add_help=False)
         other.set_defaults(run=_record if name == "record" else _exercises, takes_rest=True)
     return parser
-
-
-def _argument_help() -> str:
-    from ws_course.runtime.argspec import GRAMMAR
-
-    return f"arguments (SPEC):\n{GRAMMAR}"
 
 
 def _dim(text: str) -> tuple[int, ...]:

@@ -25,13 +25,10 @@ DTYPES = {
 
 FILLS = ("normal", "uniform", "zeros", "ones", "arange")
 
-GRAMMAR = """\
-write  in:f32[1024]=normal        an input array (normal, uniform, zeros, ones, arange, a constant or a list)
-       in:i32[6]=1,0,1,1,0,1      an input array, element by element
-       out:f32[3*128]             an output array, poisoned before the launch
-       inout:i32[1]=0             an array that is read and written
-       i32=16                     a scalar
-with the types """ + ", ".join(DTYPES)
+GRAMMAR = (
+    "write in:f32[1024]=normal, in:i32[6]=1,0,1,1,0,1, out:f32[3*128], inout:i32[1]=0 or a scalar i32=16, "
+    f"with a type of {', '.join(DTYPES)}"
+)
 
 LIMIT = 2**31
 """The most bytes of one array: larger problems are for a GPU."""
