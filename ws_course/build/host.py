@@ -61,7 +61,7 @@ def compile_kernel(text: str, file: str, defines: Mapping[str, int | str] | None
     options = [STD, *_KERNEL, *_CHECKED[_family(compiler)], *constants]
     name = key(text, file, options, str(compiler), includes, _sources()) + ".so"
     path = folder() / _KERNELS.kind / name
-    if _KERNELS.get(name) is not None and path.is_file():
+    if _kept(path):
         return path
     with tempfile.TemporaryDirectory(prefix="ws-build-") as place:
         source, library = Path(place) / "kernel.cpp", Path(place) / "kernel.so"
@@ -79,9 +79,7 @@ def runner() -> Path:
     compiler = _compiler()
     name = key(_RUNNER, str(compiler), _sources()) + ".run"
     path = folder() / _KERNELS.kind / name
-    if _KERNELS.get(name) is not None and path.is_file():
-        if not os.access(path, os.X_OK):
-            path.chmod(0o755)
+    if _kept(path) and os.access(path, os.X_OK):
         return path
     with tempfile.TemporaryDirectory(prefix="ws-build-") as place:
         out = Path(place) / "runner"
@@ -93,6 +91,15 @@ def runner() -> Path:
         raise ToolchainError(f"the emulator could not be kept in {folder()}: free some space there, or set WS_COURSE_CACHE to a folder that can be written")
     path.chmod(0o755)
     return path
+
+
+def _kept(path: Path) -> bool:
+    """Return whether the cache has the file, and mark it as used."""
+    try:
+        os.utime(path)
+    except OSError:
+        return False
+    return True
 
 
 def _run(command: list[str], file: str, place: str) -> None:

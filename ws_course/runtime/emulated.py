@@ -75,9 +75,9 @@ class EmulatorBackend:
             outcome = _run_once(runner, library, kernel, bound, launch, seed, trace and seed == 1, max(left, 0.1))
             tried.append(seed)
             for fault in outcome.faults:
-                key = (fault.kind, fault.file, fault.line, fault.object)
+                key = (fault.kind, fault.file, fault.line, fault.object.partition("[")[0])
                 known = faults.get(key, fault)
-                faults[key] = replace(known, seeds=(*known.seeds, seed))
+                faults[key] = known if seed in known.seeds else replace(known, seeds=(*known.seeds, seed))
             if first is None:
                 first = outcome
                 for array, content, written in zip(bound.arrays, outcome.arrays, bound.written, strict=True):

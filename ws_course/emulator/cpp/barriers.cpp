@@ -38,9 +38,10 @@ unsigned lanes_alive(const Block& b, unsigned warp) {
   return mask;
 }
 
+// Wakes those who wait. All they knew is part of `c`, if they handed it in.
 void release(std::vector<Thread*>& waiting, const Clocks& c, std::uint64_t time) {
   for (Thread* t : waiting) {
-    t->clocks.join(c);
+    if (c.know.base) t->clocks.adopt(c);
     t->time = std::max(t->time, time);
     wake(t);
   }
@@ -100,7 +101,7 @@ void try_complete(Block& block, unsigned warp, Rendezvous& r) {
   r.here = 0;
   ++r.round;
   ++world.progress;
-  Clocks c = r.meeting.freeze();
+  Clocks c = r.orders_memory ? r.meeting.freeze() : Clocks{};
   std::uint64_t time = 0;
   for (Thread* t : r.waiting) time = std::max(time, t->time);
   release(r.waiting, c, time);
@@ -124,6 +125,7 @@ Rendezvous& meet(unsigned mask, std::uint64_t value, const char* what, bool orde
   r.where = w;
   std::uint64_t round = r.round;
   r.values[round & 1][lane] = value;
+  r.orders_memory = orders_memory;
   if (orders_memory) release_to(r.meeting, t);
   r.waiting.push_back(t);
   try_complete(*t->block, warp, r);
@@ -232,7 +234,11 @@ void try_complete_cluster(unsigned cluster) {
   b.arrived = 0;
   ++b.round;
   ++world.progress;
-  release(b.waiting, b.completed, b.time);
+  for (Thread* t : b.waiting) {
+    t->time = std::max(t->time, b.time);
+    wake(t);
+  }
+  b.waiting.clear();
 }
 }  // namespace
 

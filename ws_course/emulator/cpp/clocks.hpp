@@ -125,6 +125,8 @@ class Gathering {
 // asynchronous proxy; `fenced`: those that a __threadfence has made visible to the device, which a relaxed atomic publishes.
 struct Clocks {
   Knowledge know, proxied, fenced;
+  // For a thread that has handed in all it knew and learned nothing since.
+  void adopt(const Clocks& c) { *this = c; }
   void join(const Clocks& c) {
     know.join(c.know);
     if (c.proxied.base || !c.proxied.newer.empty()) proxied.join(c.proxied);

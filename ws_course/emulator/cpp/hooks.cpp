@@ -1,16 +1,29 @@
 // The functions that -fsanitize=thread makes the compiler call at every load, store and atomic of the kernel.
-#include "memory.hpp"
+#include "shadow.hpp"
 #include "world.hpp"
 
 namespace ws_emu {
 namespace {
 
-inline void plain(const void* p, std::size_t bytes, bool write, const void* pc) {
+template <unsigned Bytes, bool Write>
+inline void plain(const void* p, const void* pc) {
   Thread* t = current;
   if (!t) return;
+  SiteId site = site_of_pc(pc);
+  if constexpr (Bytes % 4 == 0) {
+    if (quick_access<Bytes, Write>(t, p, site)) {
+      if (--t->countdown <= 0) maybe_yield();
+      return;
+    }
+  }
+  AccessKind kind;
+  kind.write = Write;
+  if (check_access(t, p, Bytes, kind, site) && --t->countdown <= 0) maybe_yield();
+}
+inline void plain_range(const void* p, std::size_t bytes, bool write, const void* pc) {
   AccessKind kind;
   kind.write = write;
-  if (check_access(t, p, bytes, kind, site_of_pc(pc)) && --t->countdown <= 0) maybe_yield();
+  if (current) check_access(current, p, bytes, kind, site_of_pc(pc));
 }
 
 // `volatile` is how kernels without atomics poll a flag: it is treated as a relaxed atomic, and it lets others run.
@@ -30,12 +43,12 @@ inline void polled(const void* p, std::size_t bytes, bool write, const void* pc)
 using namespace ws_emu;
 #define PC __builtin_return_address(0)
 #define ACCESS(N)                                                                                   \
-  extern "C" void __tsan_read##N(void* p) { plain(p, N, false, PC); }                               \
-  extern "C" void __tsan_write##N(void* p) { plain(p, N, true, PC); }                               \
-  extern "C" void __tsan_unaligned_read##N(void* p) { plain(p, N, false, PC); }                     \
-  extern "C" void __tsan_unaligned_write##N(void* p) { plain(p, N, true, PC); }                     \
-  extern "C" void __tsan_read_write##N(void* p) { plain(p, N, false, PC), plain(p, N, true, PC); }  \
-  extern "C" void __tsan_unaligned_read_write##N(void* p) { plain(p, N, false, PC), plain(p, N, true, PC); } \
+  extern "C" void __tsan_read##N(void* p) { plain<N, false>(p, PC); }                               \
+  extern "C" void __tsan_write##N(void* p) { plain<N, true>(p, PC); }                               \
+  extern "C" void __tsan_unaligned_read##N(void* p) { plain<N, false>(p, PC); }                     \
+  extern "C" void __tsan_unaligned_write##N(void* p) { plain<N, true>(p, PC); }                     \
+  extern "C" void __tsan_read_write##N(void* p) { plain<N, false>(p, PC), plain<N, true>(p, PC); }  \
+  extern "C" void __tsan_unaligned_read_write##N(void* p) { plain<N, false>(p, PC), plain<N, true>(p, PC); } \
   extern "C" void __tsan_volatile_read##N(void* p) { polled(p, N, false, PC); }                     \
   extern "C" void __tsan_volatile_write##N(void* p) { polled(p, N, true, PC); }                     \
   extern "C" void __tsan_unaligned_volatile_read##N(void* p) { polled(p, N, false, PC); }           \
@@ -45,8 +58,8 @@ ACCESS(2)
 ACCESS(4)
 ACCESS(8)
 ACCESS(16)
-extern "C" void __tsan_read_range(void* p, std::size_t n) { plain(p, n, false, PC); }
-extern "C" void __tsan_write_range(void* p, std::size_t n) { plain(p, n, true, PC); }
+extern "C" void __tsan_read_range(void* p, std::size_t n) { plain_range(p, n, false, PC); }
+extern "C" void __tsan_write_range(void* p, std::size_t n) { plain_range(p, n, true, PC); }
 extern "C" void __tsan_vptr_update(void**, void*) {}
 extern "C" void __tsan_vptr_read(void**) {}
 extern "C" void __tsan_func_entry(void*) {}

@@ -1,4 +1,4 @@
-#include "memory.hpp"
+#include "shadow.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,83 +11,31 @@ namespace ws_emu {
 
 unsigned char* shared_slab;
 
+std::vector<std::vector<Record>> overflow(1);
+SharedArena shared;
+GlobalArena global;
+
+// Keeps one record per reader, and one of any earlier gang: that is enough to find a later write in conflict.
+void remember_reader(Cell& c, const Record& r) {
+  auto& more = more_of(c);
+  if (r.gang != world.gang)
+    more.erase(std::remove_if(more.begin(), more.end(), [](const Record& m) { return m.gang != world.gang && !m.write; }), more.end());
+  more.push_back(r);
+  std::size_t n = more.size();
+  if (n < 64 || (n & (n - 1))) return;
+  std::sort(more.begin(), more.end(), [](const Record& a, const Record& b) {
+    return a.agent != b.agent ? a.agent < b.agent : a.clock > b.clock;
+  });
+  more.erase(std::unique(more.begin(), more.end(),
+                         [](const Record& a, const Record& b) {
+                           return a.gang == b.gang && a.agent == b.agent && a.mask == b.mask && a.write == b.write;
+                         }),
+             more.end());
+}
+
 namespace {
 
 constexpr unsigned kRedZone = 32;  // between shared variables, so that one index too far lands in no variable
-constexpr std::size_t kPage = 4096;
-
-// The last access of one kind: who, when, where. `gang` 0 means none.
-struct Record {
-  std::uint32_t gang;
-  std::uint32_t agent : 24, mask : 4, atomic : 1, write : 1, unused : 2;
-  Clock clock;
-  SiteId site;
-};
-
-struct Cell {
-  Record last_write, last_read;
-  std::uint32_t more;         // index of further records, 0: none
-  std::uint8_t initialised;   // one bit per byte
-};
-
-// Records that do not fit a cell: several concurrent readers, writers of different bytes.
-std::vector<std::vector<Record>> overflow(1);
-std::vector<std::uint32_t> free_overflow;
-
-void drop_more(Cell& c) {
-  if (!c.more) return;
-  overflow[c.more].clear();
-  free_overflow.push_back(c.more);
-  c.more = 0;
-}
-std::vector<Record>& more_of(Cell& c) {
-  if (!c.more) {
-    if (free_overflow.empty()) {
-      c.more = std::uint32_t(overflow.size());
-      overflow.emplace_back();
-    } else {
-      c.more = free_overflow.back();
-      free_overflow.pop_back();
-    }
-  }
-  return overflow[c.more];
-}
-
-struct Variable {
-  std::size_t offset, bytes;
-  std::string name;
-  Shape shape;
-};
-
-struct Member {
-  const unsigned char* at;
-  std::size_t bytes;
-  std::string name;
-  Shape shape;
-};
-
-struct SharedArena {
-  unsigned char* base = nullptr;
-  Cell* cells = nullptr;
-  std::size_t bytes = 0;
-  std::vector<Variable> variables;
-  std::vector<std::uint16_t> owner = std::vector<std::uint16_t>(kSlab / 4, 0);  // variable number + 1, same in every slab
-  std::vector<Member> members;  // offsets relative to a slab, in `at`
-  std::size_t next = 0, counted = 0, dynamic = 0, dynamic_offset = 0;
-} shared;
-
-struct Buffer {
-  std::size_t offset, bytes, element;
-  std::string name;
-};
-
-struct GlobalArena {
-  unsigned char* base = nullptr;
-  Cell* cells = nullptr;
-  std::size_t bytes = 0;
-  std::vector<Buffer> buffers;
-  std::vector<std::uint16_t> owner;  // per page: buffer number + 1
-} global;
 
 void* reserve(std::size_t bytes) {
   void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -120,9 +68,8 @@ std::uint16_t add_variable(std::size_t offset, std::size_t bytes, const char* na
         "fewer stages or a smaller tile", name, place_of(current, Where{"", 0}), {}, {}});
 }
 
-// A thread's own copies do not happen before its later accesses until it has waited for them.
 bool happened_before(const Record& r, const Thread* t) {
-  if (r.gang == world.gang) return r.agent == t->agent || r.clock <= t->clocks.know.of(r.agent);
+  if (r.gang == world.gang) return known(r, t);
   if (!t->clocks.know.foreign) return false;
   auto it = t->clocks.know.foreign->find(r.gang);
   return it != t->clocks.know.foreign->end() && r.clock <= at(it->second, r.agent);
@@ -202,21 +149,7 @@ inline void check_cell(Cell& c, Thread* t, Agent self, Clock clock, unsigned mas
     if (kind.barrier) return;
     const Record r = c.last_read;
     if (r.gang && !(r.gang == world.gang && r.agent == self && r.mask == mask)) {
-      if (!happened_before(r, t)) {
-        auto& more = more_of(c);
-        more.push_back(r);
-        std::size_t n = more.size();
-        if (n >= 64 && (n & (n - 1)) == 0) {  // keep one record per reader
-          std::sort(more.begin(), more.end(), [](const Record& a, const Record& b) {
-            return a.agent != b.agent ? a.agent < b.agent : a.clock > b.clock;
-          });
-          more.erase(std::unique(more.begin(), more.end(),
-                                 [](const Record& a, const Record& b) {
-                                   return a.gang == b.gang && a.agent == b.agent && a.mask == b.mask && a.write == b.write;
-                                 }),
-                     more.end());
-        }
-      }
+      if (!happened_before(r, t)) remember_reader(c, r);
     }
     c.last_read = now;
     return;
@@ -230,7 +163,7 @@ inline void check_cell(Cell& c, Thread* t, Agent self, Clock clock, unsigned mas
       if (reported) break;
       if ((m.mask & mask) && !(kind.atomic && m.atomic) && !happened_before(m, t)) race(t, p, kind, site, m), reported = true;
     }
-    if (mask == 15) drop_more(c);
+    if (mask == 15) more.clear();
   }
   if (w.gang && !(w.mask == (w.mask & mask)) && !(w.gang == world.gang && w.agent == self)) more_of(c).push_back(w);
   if (mask == 15 || (r.mask & ~mask) == 0) c.last_read.gang = 0;
@@ -256,7 +189,11 @@ void open_slab(Block& b, unsigned slot) {
   std::size_t used = std::max(shared.next, shared.dynamic_offset + shared.dynamic) + 64;
   if (used > kSlab) used = kSlab;
   std::memset(b.slab, 0xff, used);  // NaN for floats, -1 for integers
-  std::memset(static_cast<void*>(shared.cells + kSlab / 4 * slot), 0, used / 4 * sizeof(Cell));
+  for (Cell *c = shared.cells + kSlab / 4 * slot, *end = c + used / 4; c < end; ++c) {
+    c->last_write.gang = c->last_read.gang = 0;
+    c->initialised = 0;
+    if (c->more) overflow[c->more].clear();
+  }
 }
 
 void declare_dynamic(std::size_t bytes) { shared.dynamic = bytes; }

@@ -8,6 +8,9 @@
 #include <set>
 
 namespace ws_emu {
+
+std::uintptr_t library_base;
+
 namespace {
 
 constexpr std::size_t kMostFaults = 24;
@@ -28,7 +31,6 @@ std::map<std::pair<const char*, int>, SiteId> site_index;
 std::vector<FaultReport> faults;
 std::set<std::string> seen;
 std::vector<SpanRecord> spans;
-std::uintptr_t library_base;
 std::string report_path, usage_error;
 
 std::string quoted(const std::string& s) {
@@ -71,7 +73,6 @@ SiteId site_of(Where w) {
   if (fresh) sites.push_back(w);
   return it->second;
 }
-SiteId site_of_pc(const void* pc) { return SiteId(reinterpret_cast<std::uintptr_t>(pc) - library_base) & ~kExplicit; }
 
 Place place_of(const Thread* t, SiteId site, std::string what) {
   if (!t) return {site, -1, -1, -1, std::move(what)};

@@ -12,7 +12,8 @@ namespace ws_emu {
 // A place in the kernel: an explicit call site, or a program counter of instrumented code.
 using SiteId = std::uint32_t;
 SiteId site_of(Where w);
-SiteId site_of_pc(const void* pc);
+extern std::uintptr_t library_base;
+inline SiteId site_of_pc(const void* pc) { return SiteId(reinterpret_cast<std::uintptr_t>(pc) - library_base) & 0x7fffffffu; }
 
 struct Place {
   SiteId site = 0;

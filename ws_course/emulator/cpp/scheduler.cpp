@@ -60,10 +60,10 @@ unsigned char* make_stacks(unsigned n) {
   return base;
 }
 
-std::string waiting_place(const Thread* t) {
+std::string waiting_place(const Thread* t, bool many) {
   std::string object = t->wait.object && (is_shared(t->wait.object) || is_global(t->wait.object)) ? " on " + describe_barrier(t->wait.object)
                                                                                                   : std::string();
-  return std::string("waits in ") + t->wait.what + object;
+  return std::string(many ? "wait in " : "waits in ") + t->wait.what + object;
 }
 
 // Nothing can run and nothing is on its way: say which warps wait where, and for whom.
@@ -106,6 +106,9 @@ std::string waiting_place(const Thread* t) {
     }
     return world.config.blocks() > 1 ? text("block %llu ", (unsigned long long)g.first->block->number) + r : r;
   };
+  auto many = [](const Group& g) {
+    return std::any_of(g.threads.begin(), g.threads.end(), [&](const Thread* t) { return t->rank / 32 != g.first->rank / 32; });
+  };
   // Speak of the group that explains most: a barrier with arrivals missing, before one that merely waits behind it.
   auto rank = [](const Group& g) { return wait_priority(g.first->wait); };
   std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) { return rank(a) > rank(b); });
@@ -113,17 +116,18 @@ std::string waiting_place(const Thread* t) {
   FaultReport f;
   f.kind = "deadlock";
   std::string state = describe_wait(g.first, f.hint);
-  f.message = text("%s %s for ever: %s", warps(g).c_str(),
-                   g.first->state == State::ready ? "polls" : waiting_place(g.first).c_str(), state.c_str());
-  if (spinning && g.first->state == State::ready)
-    f.message = text("%s polls memory in an endless loop: no other thread will change what it waits for", warps(g).c_str());
+  f.message = text("%s %s for ever: %s", warps(g).c_str(), waiting_place(g.first, many(g)).c_str(), state.c_str());
+  if (spinning && g.first->state == State::ready) {
+    f.message = text("%s %s memory in an endless loop: no other thread will change what it waits for", warps(g).c_str(), many(g) ? "poll" : "polls");
+    f.hint = "the thread that should set the flag waits itself, has finished, or belongs to a block that starts only when this one ends";
+  }
   if (g.first->wait.object) f.object = name_of(g.first->wait.object);
   if (f.object.rfind("address", 0) == 0) f.object.clear();
   f.place = place_of(g.first, g.first->wait.where);
   for (std::size_t i = 1; i < groups.size() && i < 8; ++i) {
     std::string unused, detail = describe_wait(groups[i].first, unused);
     f.others.push_back(place_of(groups[i].first, groups[i].first->wait.where,
-                                warps(groups[i]) + " " + waiting_place(groups[i].first) + (detail.empty() ? "" : ": " + detail)));
+                                warps(groups[i]) + " " + waiting_place(groups[i].first, many(groups[i])) + (detail.empty() ? "" : ": " + detail)));
   }
   if (finished) f.others.push_back({0, -1, -1, -1, text("%u thread%s finished", finished, finished == 1 ? " has" : "s have")});
   stop(std::move(f));

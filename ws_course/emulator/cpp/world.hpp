@@ -57,6 +57,7 @@ struct Thread {
 struct Rendezvous {  // of some lanes of one warp
   unsigned mask = 0;
   unsigned here = 0;
+  bool orders_memory = false;
   std::uint64_t round = 0;
   const char* what = "";
   Where where{"", 0};
