@@ -73,15 +73,19 @@ class Assignment:
 
     @cached_property
     def notebook(self) -> NotebookNode:
-        """Return the notebook with the solutions in it; do not change it in place."""
+        """Return the notebook with the solutions in it; change a :meth:`copy`, not this one."""
         return nbformat.read(self.folder / NOTEBOOK, as_version=4)
+
+    def copy(self) -> NotebookNode:
+        """Return a copy of the notebook to change."""
+        return nbformat.from_dict(self.notebook)
 
     @cached_property
     def wrong_answers(self) -> tuple[WrongAnswer, ...]:
         """Return the planted mistakes, by file name."""
         return tuple(WrongAnswer.read(p) for p in sorted((self.folder / WRONG).glob("*.*")))
 
-    @cached_property
+    @property
     def files(self) -> tuple[str, ...]:
         """Return the files that are handed out with the notebook: those its metadata declares, ``ws_course.files``.
 

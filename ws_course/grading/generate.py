@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -16,7 +15,7 @@ from ws_course.grading.release import exercise
 
 def release(assignment: Assignment) -> dict[str, bytes]:
     """Return the files of an exercise by their path in its folder; raises ``AssignmentError``."""
-    notebook = exercise(deepcopy(assignment.notebook))
+    notebook = exercise(assignment.copy())
     files = {name: (assignment.folder / name).read_bytes() for name in assignment.files}
     return {NOTEBOOK: nbformat.writes(notebook).encode() + b"\n", **files}
 

@@ -1,5 +1,5 @@
 // expect: compile-error
 __global__ void flip_tiles(const float* x, float* y, int tiles) {
-  __shared__ float buffer[TILE]
-  buffer[threadIdx.x] = x[threadIdx.x];
+  __shared__ float buffer[TILE];
+  buffer[threadIdx.x] = from[threadIdx.x];
 }

@@ -1,0 +1,79 @@
+"""Every assignment of the course: in step with its exercise, solvable, and not to be passed by accident."""
+
+from pathlib import Path
+
+import pytest
+
+from ws_course.grading.assignment import NOTEBOOK, find_all
+from ws_course.grading.autograde import grade_submission
+from ws_course.grading.cells import role
+from ws_course.grading.generate import drift, release
+from ws_course.grading.release import exercise
+
+PROJECT = Path(__file__).parents[2]
+ASSIGNMENTS = find_all(PROJECT / "solutions")
+WRONG = [(assignment, wrong) for assignment in ASSIGNMENTS for wrong in assignment.wrong_answers]
+
+each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda assignment: assignment.name)
+
+
+def outcomes(assignment, notebook):
+    """Grade a notebook and return the results of its test cells."""
+    return [result for result in grade_submission(assignment, notebook).values() if result.role == "test"]
+
+
+def hidden_lines(notebook):
+    """Return the lines between the marks of hidden tests that stand nowhere outside them."""
+    hidden, shown = [], []
+    for cell in notebook.cells:
+        inside = False
+        for line in cell.source.splitlines():
+            if "END HIDDEN TESTS" in line:
+                inside = False
+            (hidden if inside else shown).append(line.strip())
+            if "BEGIN HIDDEN TESTS" in line:
+                inside = True
+    return [line for line in hidden if line and line not in shown]
+
+
+def test_there_are_assignments_and_the_exercises_folder_holds_them_and_nothing_else():
+    assert ASSIGNMENTS
+    assert drift(PROJECT / "solutions", PROJECT / "exercises") == {}
+
+
+@each_assignment
+def test_the_exercise_holds_no_solution_and_no_hidden_test(assignment):
+    text = release(assignment)[NOTEBOOK].decode()
+    for mark in ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS"):
+        assert mark not in text
+    secrets = hidden_lines(assignment.notebook)
+    assert secrets, "no test is hidden: a kernel made for the shapes that are shown would pass"
+    sources = "\n".join(cell.source for cell in exercise(assignment.copy()).cells)
+    assert [line for line in secrets if line in sources] == []
+
+
+@each_assignment
+def test_the_solution_earns_every_point(assignment):
+    results = outcomes(assignment, assignment.notebook)
+    assert results
+    assert {result.id: result.reason for result in results if not result.ok} == {}
+    assert all(cell.metadata.nbgrader.points > 0 for cell in assignment.notebook.cells if role(cell) == "test")
+
+
+@each_assignment
+def test_the_unsolved_exercise_runs_to_its_end_and_earns_nothing(assignment):
+    results = outcomes(assignment, exercise(assignment.copy()))
+    assert [result.id for result in results if result.ok] == []
+    assert "timeout" not in {result.reason for result in results}
+
+
+@each_assignment
+def test_an_assignment_plants_wrong_answers(assignment):
+    assert len(assignment.wrong_answers) >= 3
+
+
+@pytest.mark.parametrize(("assignment", "wrong"), WRONG, ids=[f"{a.name}-{w.path.stem}" for a, w in WRONG])
+def test_a_wrong_answer_fails_for_the_reason_it_plants(assignment, wrong):
+    failed = [r for r in outcomes(assignment, wrong.planted_in(assignment.notebook)) if not r.ok]
+    assert failed, f"{wrong.path.name} passes"
+    assert {result.reason for result in failed} <= set(wrong.expect)
