@@ -114,5 +114,5 @@ def _run(command: list[str], file: str, place: str) -> None:
 
 def diagnostics(log: str) -> tuple[Diagnostic, ...]:
     """Return the errors of a g++ or clang++ log, in order."""
-    pattern = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$", re.MULTILINE)
-    return tuple(Diagnostic(m["file"], int(m["line"]), "error", m["message"]) for m in pattern.finditer(log))
+    pattern = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<message>.*)$", re.MULTILINE)
+    return tuple(Diagnostic(m["file"], int(m["line"]), "error", m["message"], int(m["column"] or 0)) for m in pattern.finditer(log))

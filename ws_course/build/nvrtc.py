@@ -29,15 +29,26 @@ class ToolchainError(RuntimeError):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """Hold one message of the compiler: ``severity`` is "error" or "warning"; ``line`` counts from 1."""
+    """Hold one message of the compiler: ``severity`` is "error" or "warning"; ``line`` counts from 1.
+
+    ``column`` counts bytes from 1, as the compilers do; 0 where the message has none.
+    """
 
     file: str
     line: int
     severity: str
     message: str
+    column: int = 0
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.severity}: {self.message}"
+
+    def character(self, source: str) -> int:
+        """Return the column in characters of ``source``, the compiled text; 0 if it is not known."""
+        lines = source.splitlines()
+        if not self.column or not 1 <= self.line <= len(lines):
+            return 0
+        return len(lines[self.line - 1].encode()[: self.column - 1].decode(errors="ignore")) + 1
 
 
 class CompileError(Exception):
@@ -122,10 +133,16 @@ def diagnostics(log: str) -> tuple[Diagnostic, ...]:
     """Return the messages of an NVRTC log, in order."""
     pattern = re.compile(
         r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): "
-        r"(?:catastrophic )?(?P<severity>error|warning)(?: #[\w-]+)?: (?P<message>.*)$",
+        r"(?:catastrophic )?(?P<severity>error|warning)(?: #[\w-]+)?: (?P<message>.*)$"
+        # then the line itself, two spaces to the right, and a caret below it
+        r"(?:\n  .*\n  (?P<indent>[ \t]*)\^)?",
         re.MULTILINE,
     )
-    return tuple(Diagnostic(m["file"], int(m["line"]), m["severity"], m["message"]) for m in pattern.finditer(log))
+    found = []
+    for m in pattern.finditer(log):
+        column = 0 if m["indent"] is None else len(m["indent"]) + 1
+        found.append(Diagnostic(m["file"], int(m["line"]), m["severity"], m["message"], column))
+    return tuple(found)
 
 
 def _compile_error(log: str, entry: str, file: str) -> CompileError:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ws_course.build import host, signature
-from ws_course.build.nvrtc import CompileError, ToolchainError
+from ws_course.build.nvrtc import CompileError, Diagnostic, ToolchainError
 from ws_course.emulator.rewrite import RewriteError, Rewritten, rewrite
 from ws_course.emulator.symbolize import Lines
 from ws_course.faults import Fault, FaultKind, Site
@@ -66,6 +66,7 @@ class EmulatorBackend:
             launch = Launch(launch.grid, launch.block, rewritten.cluster, launch.smem, launch.cooperative)
         begin = time.monotonic()
         first: _Outcome | None = None
+        outputs = []
         faults: dict[tuple, Fault] = {}
         tried = []
         for seed in range(1, seeds + 1):
@@ -74,6 +75,7 @@ class EmulatorBackend:
                 break
             outcome = _run_once(runner, library, kernel, bound, launch, seed, trace and seed == 1, max(left, 0.1))
             tried.append(seed)
+            outputs.append(tuple(outcome.arrays))
             for fault in outcome.faults:
                 key = (fault.kind, fault.file, fault.line, fault.object.partition("[")[0])
                 known = faults.get(key, fault)
@@ -92,6 +94,7 @@ class EmulatorBackend:
             faults=tuple(faults.values()),
             spans=first.spans,
             seeds=tuple(tried),
+            outputs=tuple(outputs),
             printed=first.printed,
             stats=first.stats,
         )
@@ -133,8 +136,19 @@ def _compile_faults(error: RewriteError | CompileError, kernel: Kernel) -> tuple
         message, hint = d.message, ""
         if "No such file or directory" in message:
             hint = "the emulator knows cooperative_groups.h, cuda_pipeline.h, cuda/barrier, cuda/pipeline, cuda/ptx, cuda/atomic, cuda/std/* and ws/*.cuh"
-        faults.append(Fault(FaultKind.COMPILE_ERROR, message, hint=hint, file=d.file, line=d.line))
+        faults.append(
+            Fault(FaultKind.COMPILE_ERROR, message, hint=hint, file=d.file, line=d.line, column=_column(d, kernel))
+        )
     return tuple(faults)
+
+
+def _column(diagnostic: Diagnostic, kernel: Kernel) -> int:
+    """Return where on the kernel's own line the error starts; 0 where the rewriter changed that line."""
+    lines = kernel.source.splitlines()
+    if diagnostic.file != kernel.file or not 1 <= diagnostic.line <= len(lines):
+        return 0
+    rewritten = _rewritten(kernel.source, kernel.entry, kernel.file).text.splitlines()
+    return diagnostic.character(kernel.source) if lines[diagnostic.line - 1] in rewritten else 0
 
 
 def _run_once(

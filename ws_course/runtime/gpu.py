@@ -30,6 +30,16 @@ class GpuBackend:
 
     name = "gpu"
 
+    def compile(self, kernel: Kernel) -> tuple[Fault, ...]:
+        """Compile for the GPU and return the compiler's errors (empty: it compiles); :meth:`run` reuses the result."""
+        try:
+            compile_for(first_gpu(), kernel.source, kernel.entry, kernel.file, dict(kernel.defines))
+        except nvrtc.CompileError as error:
+            return _compile_faults(error, kernel)
+        except nvrtc.ToolchainError as error:
+            raise BackendError(str(error)) from None
+        return ()
+
     def run(
         self, kernel: Kernel, args: tuple, launch: Launch, *, seeds: int = 1, trace: bool = False, timeout: float = 30.0
     ) -> Result:
@@ -41,7 +51,7 @@ class GpuBackend:
         try:
             cubin = compile_for(gpu, kernel.source, kernel.entry, kernel.file, dict(kernel.defines))
         except nvrtc.CompileError as error:
-            return Result(self.name, gpu.name, 0.0, faults=_compile_faults(error, kernel.file))
+            return Result(self.name, gpu.name, 0.0, faults=_compile_faults(error, kernel))
         except nvrtc.ToolchainError as error:
             raise BackendError(str(error)) from None
         bound = bind(cubin.parameters, args, kernel.entry)
@@ -76,9 +86,19 @@ def compile_for(gpu: device.Gpu, source: str, entry: str, file: str, defines: di
     return nvrtc.compile_cubin(source, entry, file=file, defines=defines, arch=architecture(gpu))
 
 
-def _compile_faults(error: nvrtc.CompileError, file: str) -> tuple[Fault, ...]:
-    errors = [d for d in error.diagnostics if d.severity == "error"] or [nvrtc.Diagnostic(file, 0, "error", error.log)]
-    return tuple(Fault(FaultKind.COMPILE_ERROR, d.message, file=d.file, line=d.line) for d in errors[:10])
+def _compile_faults(error: nvrtc.CompileError, kernel: Kernel) -> tuple[Fault, ...]:
+    errors = [d for d in error.diagnostics if d.severity == "error"]
+    errors = errors or [nvrtc.Diagnostic(kernel.file, 0, "error", error.log)]
+    return tuple(
+        Fault(
+            FaultKind.COMPILE_ERROR,
+            d.message,
+            file=d.file,
+            line=d.line,
+            column=d.character(kernel.source) if d.file == kernel.file else 0,
+        )
+        for d in errors[:10]
+    )
 
 
 # ---- inside a process that uses the GPU ----

@@ -1,0 +1,8 @@
+"""Run a kernel on the GPU or in the emulator behind one protocol."""
+
+from ws_course.runtime.backends import Backend, BackendError, get
+from ws_course.runtime.kernel import Kernel
+from ws_course.runtime.launch import Launch
+from ws_course.runtime.result import Result, Span
+
+__all__ = ["Backend", "BackendError", "Kernel", "Launch", "Result", "Span", "get"]
