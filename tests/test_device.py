@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -131,6 +132,18 @@ def test_cxx_may_be_a_command_with_arguments(monkeypatch):
     device.host_compiler.cache_clear()
     try:
         assert device.host_compiler().command == ("g++", "-pipe")
+    finally:
+        device.host_compiler.cache_clear()
+
+
+def test_a_relative_cxx_works_from_any_folder(tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "cc").symlink_to(shutil.which("g++"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CXX", "bin/cc")
+    device.host_compiler.cache_clear()
+    try:
+        assert device.host_compiler().command == (str(tmp_path / "bin" / "cc"),)
     finally:
         device.host_compiler.cache_clear()
 

@@ -198,7 +198,11 @@ def host_compiler() -> Compiler | None:
     candidates = [shlex.split(os.environ["CXX"])] if os.environ.get("CXX") else []
     candidates += [["g++"], ["clang++"]]
     for command in candidates:
-        if command and shutil.which(command[0]) and (compiler := _ask_compiler(command)):
+        if not command or not shutil.which(command[0]):
+            continue
+        if os.sep in command[0]:  # kernels are compiled in other folders
+            command[0] = os.path.abspath(command[0])
+        if compiler := _ask_compiler(command):
             return compiler
     if util.find_spec("ziglang"):
         return _ask_compiler([sys.executable, "-m", "ziglang", "c++"])
