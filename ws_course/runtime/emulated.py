@@ -82,11 +82,12 @@ class EmulatorBackend:
                 faults[key] = known if seed in known.seeds else replace(known, seeds=(*known.seeds, seed))
             if first is None:
                 first = outcome
-                for array, content, written in zip(bound.arrays, outcome.arrays, bound.written, strict=True):
-                    if written:
-                        array[...] = content
             if any(f.kind is FaultKind.TIMEOUT for f in outcome.faults):
                 break
+        # Only now: every schedule starts from what the caller passed.
+        for array, content, written in zip(bound.arrays, first.arrays, bound.written, strict=True):
+            if written:
+                array[...] = content
         return Result(
             self.name,
             DEVICE,
