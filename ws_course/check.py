@@ -251,11 +251,11 @@ def _judge(pairs: list[tuple[Kernel, Case]], backend: str, seeds: int, timeout: 
         raise ValueError("there is no case to check: a check of nothing would always pass")
     ran: list[str] = []
     faults: tuple[Fault, ...] = ()
-    worst, exact, ran_on, schedules = 0.0, True, backend, 0
+    worst, exact, ran_on, schedules = 0.0, True, backend, seeds
     for number, (kernel, case) in enumerate(pairs, start=1):
         ran.append(case.name or f"case {number}")
         faults, error, result = _run_case(kernel, case, backend, seeds, timeout)
-        ran_on, schedules = result.backend, max(schedules, len(result.seeds))
+        ran_on, schedules = result.backend, min(schedules, len(result.seeds))
         worst, exact = max(worst, error), exact and all(a.exact for a in case.args if isinstance(a, Out))
         if faults:
             break
@@ -278,32 +278,34 @@ def _run_case(
         timeout=timeout,
     )
     if result.faults:
-        return _distinct(result.faults), float("inf"), result
-    faults: list[Fault] = []
-    worst = 0.0
+        return _causes_first(result.faults), float("inf"), result
+    arrays = [index for index, arg in enumerate(given) if isinstance(arg, np.ndarray)]
     names = parameter_names(kernel.source, kernel.entry)
-    for index, (asked, got) in enumerate(zip(case.args, given, strict=True)):
-        name = names[index] if index < len(names) else f"argument {index + 1}"
-        fault, error = None, 0.0
-        if isinstance(asked, Out):
-            fault, error = compare(name, got, asked)
-        elif isinstance(asked, np.ndarray) and got.tobytes() != asked.tobytes():
-            fault = Fault(FaultKind.WRONG_RESULT, f"the kernel changed its input {name}.", object=name)
-        worst = max(worst, error)
-        faults += [replace(fault, file=kernel.file)] if fault else []
-    return tuple(faults), worst, result
+    worst = 0.0
+    for number, run in enumerate(result.outputs or [tuple(given[index] for index in arrays)]):
+        faults: list[Fault] = []
+        for index, got in zip(arrays, run, strict=True):
+            name = names[index] if index < len(names) else f"argument {index + 1}"
+            fault, error = _compare_argument(name, got, case.args[index])
+            worst = max(worst, error)
+            faults += [replace(fault, file=kernel.file, seeds=result.seeds[number : number + 1])] if fault else []
+        if faults:
+            return tuple(faults), worst, result
+    return (), worst, result
 
 
-def _distinct(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
-    """Keep one example of each mistake, causes first: other schedules meet the same one at other elements."""
-    first: dict[tuple, Fault] = {}
-    for fault in faults:
-        key = (fault.kind, fault.file, fault.line, _array(fault))
-        known = first.setdefault(key, fault)
-        first[key] = replace(known, seeds=tuple(sorted({*known.seeds, *fault.seeds})))
-    raced = {_array(fault) for fault in first.values() if fault.kind is FaultKind.RACE}
-    # Who reads too early finds nothing written: in such an array that is what the race looks like, not a second mistake.
-    kept = [f for f in first.values() if f.kind is not FaultKind.UNINITIALISED_READ or _array(f) not in raced]
+def _compare_argument(name: str, got: np.ndarray, asked: Out | np.ndarray) -> tuple[Fault | None, float]:
+    if isinstance(asked, Out):
+        return compare(name, got, asked)
+    if got.tobytes() == asked.tobytes():
+        return None, 0.0
+    return Fault(FaultKind.WRONG_RESULT, f"the kernel changed its input {name}.", object=name), float("inf")
+
+
+def _causes_first(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
+    raced = {_array(fault) for fault in faults if fault.kind is FaultKind.RACE}
+    # Who reads too early finds nothing written: in such an array that is how the race shows, not a second mistake.
+    kept = [f for f in faults if f.kind is not FaultKind.UNINITIALISED_READ or _array(f) not in raced]
     # A barrier that is called wrongly orders nothing, so the races and hangs behind it are its consequences.
     return tuple(sorted(kept, key=lambda f: f.kind not in (FaultKind.ILLEGAL_COLLECTIVE, FaultKind.BARRIER_MISUSE)))
 
