@@ -6,7 +6,7 @@ from ws_course.viz.figures import figure, save
 from ws_course.viz.lines import Curve, occupancy
 from ws_course.viz.provenance import Provenance, label
 from ws_course.viz.ring import stage_diagram
-from ws_course.viz.roof import Point, roofline
+from ws_course.viz.roof import Point, limit_ms, roofline
 from ws_course.viz.spans import timeline, timeline_height
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "figure",
     "label",
     "ladder",
+    "limit_ms",
     "occupancy",
     "roofline",
     "save",

@@ -9,10 +9,11 @@ from textwrap import wrap
 import numpy as np
 from matplotlib.axes import Axes
 
-from ws_course.viz import palette
+from ws_course.bench.record import Measurement
+from ws_course.viz import palette, rungs
 from ws_course.viz.provenance import Provenance, label
 
-SPREAD = "median, whisker 10th–90th percentile"
+SPREAD = "median, whisker 25th–75th percentile"
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,18 @@ class Bar:
     def from_times(
         cls, name: str, times: Sequence[float], series: str = "", colour: str = "", hidden: bool = False
     ) -> Bar:
-        """Summarise repetitions as median and 10th to 90th percentile; raise ``ValueError`` if there is none."""
+        """Summarise repetitions as median and 25th to 75th percentile; raise ``ValueError`` if there is none."""
         times = np.asarray(times, dtype=float)
         if times.size == 0 or not np.isfinite(times).all():
             raise ValueError(f"{name}: a bar needs at least one repetition and only finite times, not {times.tolist()}")
-        low, middle, high = np.percentile(times, (10, 50, 90))
+        low, middle, high = np.percentile(times, (25, 50, 75))
         return cls(name, float(middle), float(low), float(high), series, colour, hidden)
+
+    @classmethod
+    def of(cls, measurement: Measurement, series: str = "", hidden: bool = False) -> Bar:
+        """Make the bar of a measurement, in milliseconds, with the name and colour of its rung."""
+        kernel = measurement.kernel
+        return cls.from_times(rungs.name(kernel), measurement.times_ms, series, rungs.colour(kernel), hidden)
 
     @property
     def end(self) -> float:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from ws_course.viz import palette
+from ws_course.bench.record import Record
+from ws_course.viz import palette, rungs
 from ws_course.viz.provenance import Provenance, label
 
 
@@ -19,6 +20,18 @@ class Curve:
     name: str
     points: tuple[tuple[int, float], ...]
     colour: str = ""
+
+    @classmethod
+    def of(cls, record: Record, kernel: str, **params: int) -> Curve:
+        """Make the curve of a kernel: its fastest time at each occupancy with ``params``, INTENSITY 1 unless given.
+
+        Raises ``KeyError`` if nothing matches.
+        """
+        occupancies = sorted({m.ctas_per_sm for m in record.select(kernel)}) or [1]
+        matching = {"INTENSITY": 1, **params}
+        kept = [n for n in occupancies if record.select(kernel, n, **matching)] or occupancies[:1]
+        points = tuple((n, record.find(kernel, n, **matching).median_ms) for n in kept)
+        return cls(rungs.name(kernel), points, rungs.colour(kernel))
 
 
 def occupancy(

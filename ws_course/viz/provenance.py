@@ -43,8 +43,9 @@ class Provenance:
 
     @classmethod
     def recorded(cls, record: Labelled) -> Provenance:
-        """Mark numbers read from a record, which names its device and date."""
-        return cls(Origin.RECORDED, _required(record.label, "the label of the record"))
+        """Mark numbers of a record, which names its device and date, or says itself that it was measured now."""
+        origin = Origin.MEASURED if getattr(record, "live", False) else Origin.RECORDED
+        return cls(origin, _required(record.label, "the label of the record"))
 
     @classmethod
     def modelled(cls, text: str) -> Provenance:

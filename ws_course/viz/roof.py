@@ -14,7 +14,8 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ws_course.viz import palette
+from ws_course.bench.record import Measurement, Record
+from ws_course.viz import palette, rungs
 from ws_course.viz.lines import spread_out
 from ws_course.viz.provenance import Provenance, label
 
@@ -28,10 +29,24 @@ class Point:
     tflop_s: float
     colour: str = ""
 
+    @classmethod
+    def of(cls, measurement: Measurement) -> Point:
+        """Make the point of a measurement, with the name and colour of its rung."""
+        kernel, problem = measurement.kernel, measurement.problem
+        intensity = problem["flops"] / problem["bytes"]
+        return cls(rungs.name(kernel), intensity, measurement.tflop_s, rungs.colour(kernel))
+
 
 def attainable(intensity: float, bandwidth_gb_s: float, peak_tflop_s: float | None) -> float:
     """Return the roof in TFLOP/s above ``intensity`` (FLOP/byte); without a known peak only memory limits."""
     return min(intensity * bandwidth_gb_s / 1000, math.inf if peak_tflop_s is None else peak_tflop_s)
+
+
+def limit_ms(record: Record, measurement: Measurement) -> float:
+    """Return the least time in milliseconds that the roofline of ``record`` allows for a measurement's problem."""
+    flops, moved = measurement.problem["flops"], measurement.problem["bytes"]
+    roof = attainable(flops / moved, record.limits["copy_gb_s"], record.limits.get("fp32_tflop_s"))
+    return flops / roof / 1e9
 
 
 def roofline(
