@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from difflib import ndiff
+from difflib import unified_diff
 from html import escape
 
 from ws_course.kernels.catalog import KernelSpec
@@ -46,10 +46,7 @@ class Difference:
 
     def __init__(self, old: KernelSpec, new: KernelSpec, *anchors: str) -> None:
         self.old, self.new = old, new
-        self.regions = [
-            [(line[0], line[2:]) for line in ndiff(*(_text(spec, anchor) for spec in (old, new))) if line[0] != "?"]
-            for anchor in anchors
-        ]
+        self.regions = [_changes(_text(old, anchor), _text(new, anchor)) for anchor in anchors]
 
     def __repr__(self) -> str:
         head = f"// - {self.old.file}\n// + {self.new.file}\n"
@@ -80,6 +77,15 @@ class Tables:
 
 def _text(spec: KernelSpec, anchor: str) -> list[str]:
     return spec.excerpt(anchor).splitlines()
+
+
+def _changes(old: list[str], new: list[str]) -> list[tuple[str, str]]:
+    """Return every line with its sign: "-", "+" or " " for a line that both have."""
+    if old == new:
+        return [(" ", line) for line in old]
+    # All lines are context, so there is one hunk; its head is three lines.
+    changes = list(unified_diff(old, new, n=len(old) + len(new), lineterm=""))[3:]
+    return [(line[0], line[1:]) for line in changes]
 
 
 def _region(spec: KernelSpec, anchor: str) -> list[tuple[int, str]]:
