@@ -129,10 +129,10 @@ class TestKnobs:
         for knob, slider in widget.knobs.items():
             times = []
             for value in 3 * slider.options[::-1]:
-                start = time.perf_counter()
+                start = time.process_time()
                 slider.value = value
-                times.append(time.perf_counter() - start)
-            # The best of six: the machine may be busy with something else.
+                times.append(time.process_time() - start)
+            # Nothing waits in there, so this is the wall time on a machine that is not busy with something else.
             assert min(times) < 0.2, f"{knob}: {min(times):.3f} s"
 
 
