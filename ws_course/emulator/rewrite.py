@@ -153,15 +153,15 @@ def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
     if entry.split("<")[0].split("::")[-1] not in kernels:
         names = ", ".join(kernels) if kernels else "none"
         raise RewriteError(f"there is no __global__ function called {entry}; the file has: {names}", 0, "give the kernel's name as entry")
-    edits: list[tuple[int, int, str]] = []
+    edits, structs = _name_structs(bare)
     macros: list[str] = []
     for number, m in enumerate(re.finditer(r"\b__shared__\b", bare)):
-        if any(start <= m.start() < end for start, end, _ in edits):
+        if any(start <= m.start() < end for start, end, _ in edits if start != end):
             continue
         d = _shared_declaration(source, bare, m.start())
         newlines = "\n" * source.count("\n", d.start, d.end)
         if _in_function(bare, m.start()):
-            edits.append((d.start, d.end, _in_function_text(d, number) + newlines))
+            edits.append((d.start, d.end, _in_function_text(d, number, structs) + newlines))
         else:
             edits.append((d.start, d.end + 1, newlines))
             macros += _file_scope_macros(d, number)
@@ -179,7 +179,47 @@ def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
     return Rewritten(head + text + tail, kernels, dims)
 
 
-def _in_function_text(d: _Shared, number: int) -> str:
+def _name_structs(bare: str) -> tuple[list[tuple[int, int, str]], set[str]]:
+    """Make the members of plain structs known by name, so that a fault in ``storage.full[1]`` can say ``full[1]``.
+
+    Returns the edits (a function after each struct, and casts to it that call the function) and the structs' names.
+    """
+    edits: list[tuple[int, int, str]] = []
+    structs: set[str] = set()
+    for m in re.finditer(r"(template\s*<([^<>]*)>\s*)?\bstruct\s+(?:alignas\s*\([^()]*\)\s*|__align__\s*\([^()]*\)\s*)?([A-Za-z_]\w*)\s*\{", bare):
+        end = _close(bare, m.end() - 1)
+        body = bare[m.end() : end]
+        if "(" in re.sub(r"(alignas|__align__|sizeof)\s*\([^()]*\)|\[[^\]]*\]", "", body) or "{" in body or _in_function(bare, m.start()):
+            continue
+        after = re.match(r"\s*;", bare[end + 1 :])
+        members = []
+        for statement in body.split(";"):
+            text = re.sub(r"alignas\s*\([^()]*\)|__align__\s*\([^()]*\)", " ", statement)
+            if not text.strip() or re.match(r"\s*(static|using|typedef|enum)\b", text):
+                continue
+            for part in _split(text.strip()):
+                if name := re.search(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$", part.strip()):
+                    members.append(name.group(1))
+        if not after or not members:
+            continue
+        name = m.group(3)
+        parameters = ", ".join(re.split(r"[\s.]+", p.split("=")[0].strip())[-1] for p in m.group(2).split(",")) if m.group(2) else ""
+        full = f"{name}<{parameters}>" if parameters else name
+        names = " ".join(
+            f'::ws_emu::name_member(&p->{n}, sizeof p->{n}, "{n}", ::ws_emu::shape_of<decltype({full}::{n})>());' for n in members
+        )
+        head = re.sub(r"\s+", " ", m.group(1)) if m.group(1) else ""
+        at = end + 1 + after.end()
+        edits.append((at, at, f" {head}WS_QUIET inline void ws_name_members(const {full}* p) {{ {names} }}"))
+        structs.add(name)
+    if structs:
+        one = "|".join(sorted(structs))
+        for m in re.finditer(rf"\b(?:reinterpret_cast|static_cast)\s*<(\s*(?:{one})\s*(?:<[^<>]*>)?\s*[*&]\s*)>\s*\(", bare):
+            edits.append((m.start(), m.end(), f"::ws_emu::storage_cast<{m.group(1).strip()}>("))
+    return edits, structs
+
+
+def _in_function_text(d: _Shared, number: int, structs: set[str]) -> str:
     out = []
     for i, (name, dims) in enumerate(d.declarators):
         if d.external:
@@ -194,6 +234,8 @@ def _in_function_text(d: _Shared, number: int) -> str:
             f'static const unsigned {s}_at = ::ws_emu::reserve_shared(sizeof({s}), alignof({s}), "{name}", ::ws_emu::shape_of<decltype({s}::{name})>()); '
             f"auto& {name} = reinterpret_cast<{s}*>(::ws_emu::shared_slab + {s}_at)->{name}"
         )
+        if structs.intersection(_IDENTIFIER.findall(d.base)) and not dims:
+            out.append(f"::ws_emu::name_members(&{name})")
     return "; ".join(out)
 
 

@@ -98,6 +98,7 @@ Rendezvous& rendezvous_of(Block& b, unsigned warp, unsigned mask) {
 void try_complete(Block& block, unsigned warp, Rendezvous& r) {
   unsigned needed = r.mask & lanes_alive(block, warp);
   if (!r.here || (r.here & needed) != needed) return;
+  r.came[r.round & 1] = r.here;
   r.here = 0;
   ++r.round;
   ++world.progress;
@@ -171,11 +172,20 @@ int block_barrier(int id, unsigned count, bool wait, Reduce op, int predicate, W
 
 void warp_sync(unsigned mask, const char* what, bool orders_memory, Where w) { meet(mask, 0, what, orders_memory, w); }
 
-const std::uint64_t* warp_exchange(unsigned mask, std::uint64_t value, const char* what, Where w) {
+const std::uint64_t* warp_exchange(unsigned mask, std::uint64_t value, const char* what, Where w, unsigned* here) {
   Block& block = *current->block;
   unsigned warp = current->rank / 32;
   std::uint64_t round = rendezvous_of(block, warp, mask).round;
-  return meet(mask, value, what, false, w).values[round & 1];
+  Rendezvous& r = meet(mask, value, what, false, w);
+  if (here) *here = r.came[round & 1];
+  return r.values[round & 1];
+}
+
+void absent_lane(int lane, const char* what, Where w) {
+  report({"illegal-collective",
+          text("%s takes a value from lane %d in %s, but that lane does not take part: the value is undefined", who(current).c_str(), lane, what),
+          "all lanes whose values are read must make the call: do not return early, and keep the call out of branches", "",
+          place_of(current, w), {}, {}});
 }
 
 // Lanes that run together are those that wait at the same place; a fiber alone can only speak for the lanes of its warp

@@ -11,8 +11,9 @@ inline void plain(const void* p, const void* pc) {
   if (!t) return;
   SiteId site = site_of_pc(pc);
   if constexpr (Bytes % 4 == 0) {
-    if (quick_access<Bytes, Write>(t, p, site)) {
-      if (--t->countdown <= 0) maybe_yield();
+    // Only accesses to device memory may switch threads: an atomic's own temporaries must not.
+    if (Quick q = quick_access<Bytes, Write>(t, p, site); q != Quick::look) {
+      if (q == Quick::done && --t->countdown <= 0) maybe_yield();
       return;
     }
   }

@@ -67,13 +67,16 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     f.message = who(current) + " has used up its stack (64 KiB): the recursion has no end, or a local array is too large";
     f.hint = "large arrays belong in shared memory";
   } else if (signal == SIGFPE) {
-    f.message = current ? who(current) + " divides an integer by zero" : "an integer is divided by zero";
+    f.kind = "wrong-result";
+    f.message = (current ? who(current) + " divides" : std::string("a thread divides")) + " an integer by zero";
+    f.hint = "a GPU goes on silently with a meaningless number; guard the division";
   } else if (signal == SIGILL) {
     f.message = "control reached the end of a function that must return a value, or unreachable code";
   } else {
-    f.message = text("%s accesses the address %p, which belongs to no argument and no shared memory", current ? who(current).c_str() : "the runner",
+    f.message = info->si_code == SI_KERNEL ? text("%s uses a pointer that no address space has", current ? who(current).c_str() : "the runner")
+                                           : text("%s accesses the address %p, which belongs to no argument and no shared memory", current ? who(current).c_str() : "the runner",
                      info->si_addr);
-    f.hint = address < 4096 ? "a null pointer: was every pointer argument passed?" : "check the index arithmetic and the pointers";
+    f.hint = address < 4096 && info->si_code != SI_KERNEL ? "a null pointer: was every pointer argument passed?" : "check the index arithmetic and the pointers";
   }
   stop(std::move(f));
 }
@@ -104,6 +107,11 @@ void handle(int signal, void (*action)(int, siginfo_t*, void*)) {
 }  // namespace ws_emu
 
 using namespace ws_emu;
+
+// <cassert> of the host calls this.
+extern "C" void __assert_fail(const char* expression, const char* file, unsigned line, const char*) noexcept {
+  fail("launch-error", text("the kernel's assertion failed: %s", expression).c_str(), "", Where{file, int(line)});
+}
 
 int main(int argc, char** argv) {
   if (argc != 5) return 64;

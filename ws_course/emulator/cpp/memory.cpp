@@ -61,11 +61,11 @@ std::uint16_t add_variable(std::size_t offset, std::size_t bytes, const char* na
   return id;
 }
 
-[[noreturn]] void too_much_shared(std::size_t bytes, const char* name) {
+[[noreturn]] void too_much_shared(std::size_t bytes, const char* name, Where w) {
   stop({"launch-error",
         text("the block needs %zu bytes of shared memory once `%s` is counted; a block can have at most %zu (227 KiB)", bytes, name,
              kSharedLimit),
-        "fewer stages or a smaller tile", name, place_of(current, Where{"", 0}), {}, {}});
+        "fewer stages or a smaller tile", name, place_of(current, w), {}, {}});
 }
 
 bool happened_before(const Record& r, const Thread* t) {
@@ -199,7 +199,7 @@ void open_slab(Block& b, unsigned slot) {
 void declare_dynamic(std::size_t bytes) { shared.dynamic = bytes; }
 std::size_t static_shared_bytes() { return shared.counted; }
 
-unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, Shape shape) {
+unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, Shape shape, Where w) {
   if (align < 16) align = 16;
   std::size_t offset = (shared.next + align - 1) / align * align;
   shared.counted += bytes;
@@ -208,9 +208,9 @@ unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, 
           text("static shared memory adds up to %zu bytes once `%s` is counted; a kernel may declare at most 48 KiB statically", shared.counted,
                name),
           "declare it as extern __shared__ and pass the size at launch (smem=...), which allows up to 227 KiB", name,
-          place_of(current, Where{"", 0}), {}, {}});
+          place_of(current, w), {}, {}});
   if (offset + bytes + kRedZone + shared.dynamic + 2048 > kSlab || shared.counted + shared.dynamic > kSharedLimit)
-    too_much_shared(shared.counted + shared.dynamic, name);
+    too_much_shared(shared.counted + shared.dynamic, name, w);
   shared.next = offset + bytes + kRedZone;
   add_variable(offset, bytes, name, shape);
   std::memset(shared_slab + offset, 0xff, bytes);
@@ -305,11 +305,15 @@ namespace {
   const Variable* near = nullptr;
   for (const Variable& v : shared.variables)
     if (v.offset <= offset && (!near || v.offset > near->offset)) near = &v;
+  if (!near || (shared.dynamic && offset >= shared.dynamic_offset))
+    out_of_bounds(t, p, bytes, write, site,
+                  shared.dynamic ? text("at byte %zu of dynamic shared memory, but the launch gave %zu bytes (smem=%zu)", offset - shared.dynamic_offset,
+                                        shared.dynamic, shared.dynamic)
+                                 : "of dynamic shared memory, but the launch gave none (smem=0)");
+  Shape flat{near->shape.element, 1, {}};
   out_of_bounds(t, p, bytes, write, site,
-                near ? text("%zu bytes past the end of the shared array `%s` (%zu bytes)", offset - near->offset - near->bytes, near->name.c_str(),
-                            near->bytes)
-                     : std::string(shared.dynamic ? "of shared memory that belongs to no variable"
-                                                  : "of dynamic shared memory, but the launch gave none (smem=0)"));
+                text("at %s, but `%s` has %zu elements", indexed(near->name, flat, offset - near->offset).c_str(), near->name.c_str(),
+                     near->bytes / std::max<std::size_t>(near->shape.element, 1)));
 }
 [[noreturn]] __attribute__((cold, noinline)) void global_out_of_bounds(Thread* t, const void* p, std::size_t bytes, bool write,
                                                                        SiteId site) {

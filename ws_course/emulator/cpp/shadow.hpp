@@ -83,24 +83,26 @@ inline bool known(const Record& r, const Thread* t) {
 
 void remember_reader(Cell& c, const Record& r);  // in addition to the last one
 
-// Checks and records a plain access of whole cells that needs no thought; false: check_access must look.
+enum class Quick { done, untracked, look };  // look: check_access must decide
+
+// Checks and records a plain access of whole cells that needs no thought.
 template <unsigned Bytes, bool Write>
-inline bool quick_access(Thread* t, const void* p, SiteId site) {
+inline Quick quick_access(Thread* t, const void* p, SiteId site) {
   static_assert(Bytes % 4 == 0);
   auto a = reinterpret_cast<std::uintptr_t>(p);
-  if (a & 3) return false;
+  if (a & 3) return Quick::look;
   std::size_t offset = a - reinterpret_cast<std::uintptr_t>(shared.base);
   Cell* cell;
   const bool in_shared = offset < shared.bytes;
   if (in_shared) {
     std::size_t in_slab = offset & (kSlab - 1);
-    if (!shared.owner[in_slab / 4] || !shared.owner[(in_slab + Bytes - 1) / 4]) return false;
+    if (!shared.owner[in_slab / 4] || !shared.owner[(in_slab + Bytes - 1) / 4]) return Quick::look;
     cell = shared.cells + offset / 4;
   } else {
     offset = a - reinterpret_cast<std::uintptr_t>(global.base);
-    if (offset >= global.bytes) return true;  // a fiber's stack, constants: nothing to check
+    if (offset >= global.bytes) return Quick::untracked;  // a fiber's stack, constants
     std::uint16_t id = global.owner[offset / kPage];
-    if (!id || offset + Bytes > global.buffers[id - 1].offset + global.buffers[id - 1].bytes) return false;
+    if (!id || offset + Bytes > global.buffers[id - 1].offset + global.buffers[id - 1].bytes) return Quick::look;
     cell = global.cells + offset / 4;
   }
   const std::uint32_t gang = world.gang;
@@ -108,13 +110,13 @@ inline bool quick_access(Thread* t, const void* p, SiteId site) {
   for (unsigned i = 0; i < Bytes / 4; ++i) {
     const Cell& c = cell[i];
     const Record& w = c.last_write;
-    if (w.gang ? w.gang != gang || w.mask != 15 || !known(w, t) : in_shared && !Write) return false;
+    if (w.gang ? w.gang != gang || w.mask != 15 || !known(w, t) : in_shared && !Write) return Quick::look;
     if constexpr (Write) {
       const Record& r = c.last_read;
-      if (r.gang && (r.gang != gang || !known(r, t))) return false;
+      if (r.gang && (r.gang != gang || !known(r, t))) return Quick::look;
       if (c.more)
         for (const Record& m : overflow[c.more])
-          if (m.gang != gang || !known(m, t)) return false;
+          if (m.gang != gang || !known(m, t)) return Quick::look;
     }
   }
   const Record now{gang, t->agent, 15, 0, Write, 0, t->clock, site};
@@ -133,7 +135,7 @@ inline bool quick_access(Thread* t, const void* p, SiteId site) {
   }
   t->time += in_shared ? 1 : 4;
   if constexpr (Write) ++world.progress;
-  return true;
+  return Quick::done;
 }
 
 }  // namespace ws_emu

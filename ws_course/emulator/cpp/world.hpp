@@ -61,7 +61,8 @@ struct Rendezvous {  // of some lanes of one warp
   std::uint64_t round = 0;
   const char* what = "";
   Where where{"", 0};
-  std::uint64_t values[2][32] = {};
+  std::uint64_t values[2][32] = {};  // of this round and the one before
+  unsigned came[2] = {};
   std::vector<Thread*> waiting;
   Meeting meeting;
 };

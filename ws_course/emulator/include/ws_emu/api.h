@@ -34,10 +34,32 @@ constexpr Shape shape_of() {
   return s;
 }
 extern unsigned char* shared_slab;  // of the running thread's block
-unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, Shape shape);
+unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, Shape shape, Where w = Where::here());
 void* dynamic_shared(const char* name, Shape shape);
 void name_member(const void* at, std::size_t bytes, const char* name, Shape shape);  // names parts of raw storage
 bool is_shared(const void* p);
+// The rewriter defines ws_name_members for the kernel's structs; each names its members once.
+template <class T>
+WS_QUIET inline void name_members(T* p) {
+  static bool done = false;
+  if (done || !is_shared(p)) return;
+  done = true;
+  ws_name_members(p);
+}
+template <class To, class From>
+WS_QUIET inline To storage_cast(From&& from) {
+  To to = reinterpret_cast<To>(from);
+  if constexpr (std::is_pointer_v<To>) name_members(to);
+  else name_members(&to);
+  return to;
+}
+// A __shared__ variable of file scope: the same place in every function that uses it.
+template <class T, int Number, class Pointer>
+WS_QUIET inline auto& file_scope_shared(const char* name, Pointer) {
+  using Array = std::remove_pointer_t<Pointer>;
+  static const unsigned at = reserve_shared(sizeof(Array), alignof(Array), name, shape_of<Array>());
+  return *reinterpret_cast<Pointer>(shared_slab + at);
+}
 std::size_t shared_window(const void* p);  // the 32-bit address that PTX uses for shared memory
 void* from_window(std::size_t address);
 
@@ -46,7 +68,8 @@ enum class Reduce { none, count, all, any };
 int block_barrier(int id, unsigned count, bool wait, Reduce op, int predicate, Where w);  // count 0: the whole block
 void warp_sync(unsigned mask, const char* what, bool orders_memory, Where w);
 // Rendezvous of the lanes in `mask`; returns the 32 published values (undefined for lanes outside) and who is there.
-const std::uint64_t* warp_exchange(unsigned mask, std::uint64_t value, const char* what, Where w);
+const std::uint64_t* warp_exchange(unsigned mask, std::uint64_t value, const char* what, Where w, unsigned* here = nullptr);
+void absent_lane(int lane, const char* what, Where w);  // reports a shuffle from a lane that does not take part
 unsigned active_mask();
 void group_barrier(const void* key, unsigned size, const char* what, Where w);  // tiles wider than a warp, grid, cluster
 void collective_call(const void* key, unsigned size, const char* what, Where w);  // every member must make it equally often

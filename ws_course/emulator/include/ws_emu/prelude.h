@@ -54,6 +54,4 @@ constexpr int warpSize = 32;
 
 #define printf(...) ::ws_emu::device_printf(__VA_ARGS__)
 #undef assert
-#define assert(e)                                                                                           \
-  ((e) ? (void)0                                                                                            \
-       : ::ws_emu::fail("launch-error", "the kernel's assertion failed: " #e, "", {__FILE__, __LINE__}))
+#define assert(e) ((e) ? (void)0 : ::ws_emu::fail("launch-error", "the kernel's assertion failed: " #e, "", {__FILE__, __LINE__}))

@@ -30,8 +30,10 @@ WS_QUIET inline T unpack(std::uint64_t u) {
 inline int lane_of() { return int(thread_rank() & 31u); }
 template <class T>
 WS_QUIET inline T shuffle(unsigned mask, T v, int source, const char* what, Where w) {
-  const std::uint64_t* all = warp_exchange(mask, pack(v), what, w);
-  return (mask >> (source & 31)) & 1u ? unpack<T>(all[source & 31]) : v;
+  unsigned here = 0;
+  const std::uint64_t* all = warp_exchange(mask, pack(v), what, w, &here);
+  if (!((here >> (source & 31)) & 1u)) absent_lane(source & 31, what, w);
+  return unpack<T>(all[source & 31]);
 }
 }  // namespace ws_emu
 
