@@ -83,8 +83,10 @@ def runner() -> Path:
         return path
     with tempfile.TemporaryDirectory(prefix="ws-build-") as place:
         out = Path(place) / "runner"
-        units = sorted((EMULATOR / "cpp").glob("*.cpp"))
-        command = [*compiler.command, STD, *_RUNNER, f"-I{SHADOW}", *map(str, units), "-rdynamic", "-o", str(out), "-ldl"]
+        # One translation unit: the standard headers are read once, which halves the time.
+        whole = Path(place) / "emulator.cpp"
+        whole.write_text("".join(f'#include "{unit}"\n' for unit in sorted((EMULATOR / "cpp").glob("*.cpp"))))
+        command = [*compiler.command, STD, *_RUNNER, f"-I{SHADOW}", str(whole), "-rdynamic", "-o", str(out), "-ldl"]
         _run(command, "the emulator", place)
         _KERNELS.put(name, out.read_bytes())
     if not path.is_file():

@@ -14,7 +14,7 @@ class Lines:
     """Look up lines in one compiled kernel; ``file`` is the kernel's name as ``#line`` gave it."""
 
     def __init__(self, library: Path, file: str):
-        self._file = file
+        self._file = Path(file).name
         self._rows: list[tuple[int, str, int]] = []
         self._inlined: list[tuple[int, int, int, int, str, int]] = []  # low, high, -depth, size, file, line
         with library.open("rb") as f:
@@ -61,10 +61,11 @@ class Lines:
 
 
 def _file_names(program) -> dict[int, str]:
-    """Map the file numbers of a line program to names (DWARF 5 counts from 0, earlier versions from 1)."""
+    """Map the file numbers of a line program to names without folders (DWARF 5 counts from 0, earlier versions from 1)."""
     first = 0 if program["version"] >= 5 else 1
     return {
-        i + first: (e.name.decode() if isinstance(e.name, bytes) else str(e.name)) for i, e in enumerate(program["file_entry"])
+        i + first: Path(e.name.decode() if isinstance(e.name, bytes) else str(e.name)).name
+        for i, e in enumerate(program["file_entry"])
     }
 
 
