@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -18,8 +18,7 @@ class KernelSpec:
 
     ``file`` is relative to the folder of this module and ``name`` is the ``__global__`` function in it. ``choices``
     lists the values that are taught and measured for each constant, ``defaults`` the one that is used when a call does
-    not say; a constant outside ``choices`` is allowed if the kernel's ``static_assert`` lines allow it. ``derived``
-    holds constants that follow from the others.
+    not say; a constant outside ``choices`` is allowed if the kernel's ``static_assert`` lines allow it.
     """
 
     name: str
@@ -31,7 +30,6 @@ class KernelSpec:
     choices: Mapping[str, tuple[int, ...]]
     threads: Callable[[Mapping[str, int]], int]
     shared: Callable[[Mapping[str, int]], int]
-    derived: Mapping[str, Callable[[Mapping[str, int]], int]] = field(default_factory=dict)
     archs: tuple[str, ...] = ARCHS
 
     @property
@@ -50,15 +48,12 @@ class KernelSpec:
         Raises ``ValueError`` for a constant that the kernel does not have or that is not a positive integer.
         """
         for name, value in params.items():
-            if name in self.derived:
-                raise ValueError(f"{name} of {self.name} follows from its other constants: leave it out")
             if name not in self.defaults:
                 known = ", ".join(self.defaults)
                 raise ValueError(f"{self.name} has no constant {name}: it takes {known}")
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name}={value!r}: a constant of {self.name} is an integer of at least 1")
-        constants = {**self.defaults, **params}
-        return {**constants, **{name: rule(constants) for name, rule in self.derived.items()}}
+        return {**self.defaults, **params}
 
     def block(self, **params: int) -> int:
         """Return the number of threads of one block; raises as :meth:`defines`."""
@@ -87,17 +82,12 @@ class KernelSpec:
         )
 
 
-def _compute_threads(constants: Mapping[str, int]) -> int:
-    return (constants["TILE"] // 4) ** 2  # a 4x4 piece of C each
-
-
 def _stage_bytes(constants: Mapping[str, int]) -> int:
     return 2 * 4 * constants["TILE"] ** 2  # a tile of A and one of B
 
 
-_TILE = {"TILE": 64, "INTENSITY": 1}
-_TILE_CHOICES = {"TILE": (32, 64), "INTENSITY": (1, 2, 4, 8)}
-_COMPUTE = {"COMPUTE_THREADS": _compute_threads}
+_TILE = {"TILE": 64, "COMPUTE_THREADS": 128, "INTENSITY": 1}
+_TILE_CHOICES = {"TILE": (32, 64), "COMPUTE_THREADS": (128, 256), "INTENSITY": (1, 2, 4, 8)}
 
 LADDER: tuple[KernelSpec, ...] = (
     KernelSpec(
@@ -108,7 +98,6 @@ LADDER: tuple[KernelSpec, ...] = (
         lesson="01",
         defaults=_TILE,
         choices=_TILE_CHOICES,
-        derived=_COMPUTE,
         threads=lambda c: c["COMPUTE_THREADS"],
         shared=lambda c: 0,
     ),
@@ -116,11 +105,10 @@ LADDER: tuple[KernelSpec, ...] = (
         name="tile_01_double_buffer",
         file="tile/tile_01_double_buffer.cu",
         title="double buffer through registers",
-        claim="A load that is issued early travels while the warps compute, at the price of 32 registers a thread.",
+        claim="A load that is issued early travels while the warps compute, at the price of registers that hold it.",
         lesson="02",
         defaults=_TILE,
         choices=_TILE_CHOICES,
-        derived=_COMPUTE,
         threads=lambda c: c["COMPUTE_THREADS"],
         shared=lambda c: 2 * _stage_bytes(c),
     ),
@@ -132,7 +120,6 @@ LADDER: tuple[KernelSpec, ...] = (
         lesson="03",
         defaults={**_TILE, "STAGES": 2},
         choices={**_TILE_CHOICES, "STAGES": (2, 3, 4)},
-        derived=_COMPUTE,
         threads=lambda c: c["COMPUTE_THREADS"],
         shared=lambda c: c["STAGES"] * _stage_bytes(c),
     ),
@@ -144,7 +131,6 @@ LADDER: tuple[KernelSpec, ...] = (
         lesson="04",
         defaults={**_TILE, "STAGES": 2},
         choices={**_TILE_CHOICES, "STAGES": (2, 3, 4)},
-        derived=_COMPUTE,
         threads=lambda c: c["COMPUTE_THREADS"],
         shared=lambda c: c["STAGES"] * _stage_bytes(c),
     ),
@@ -156,7 +142,6 @@ LADDER: tuple[KernelSpec, ...] = (
         lesson="05",
         defaults={**_TILE, "STAGES": 2, "LOADER_WARPS": 2, "STORER_WARPS": 2},
         choices={**_TILE_CHOICES, "STAGES": (2, 3, 4), "LOADER_WARPS": (1, 2, 4), "STORER_WARPS": (1, 2, 4)},
-        derived=_COMPUTE,
         threads=lambda c: 32 * (c["LOADER_WARPS"] + c["STORER_WARPS"]) + c["COMPUTE_THREADS"],
         shared=lambda c: c["STAGES"] * _stage_bytes(c) + _stage_bytes(c) // 2,  # the stages and one tile of C
     ),

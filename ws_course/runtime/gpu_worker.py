@@ -36,6 +36,7 @@ PRINT_LIMIT = 1 << 20
 """The most bytes of printf output that come back from one launch."""
 
 _ALIGN = 256
+_CHILD = "import sys; from ws_course.runtime.gpu_worker import main; main(sys.argv[1:])"
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class Worker:
         home = str(Path(__file__).parents[2])
         paths = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "ws_course.runtime.gpu_worker", str(to_child), str(from_child), printed],
+            [sys.executable, "-c", _CHILD, str(to_child), str(from_child), printed],
             pass_fds=(to_child, from_child),
             stdin=subprocess.DEVNULL,
             stdout=handle,
@@ -286,5 +287,7 @@ def _flush(printed: str) -> str:
         return file.read(PRINT_LIMIT).decode(errors="replace")
 
 
-if __name__ == "__main__":
-    serve(Connection(int(sys.argv[1]), writable=False), Connection(int(sys.argv[2]), readable=False), sys.argv[3])
+def main(arguments: list[str]) -> None:
+    """Run the child: two file descriptors and the file that takes what kernels print."""
+    to_child, to_parent, printed = arguments
+    serve(Connection(int(to_child), writable=False), Connection(int(to_parent), readable=False), printed)

@@ -10,16 +10,17 @@
 // Barriers      | name          | from -> to                                      | arrivals    |
 //               | __syncthreads | buffer written -> read, and read -> overwritten | all threads |
 //
-// Price         32 registers a thread hold the tile in flight, from the fetch to the put.
+// Price         8 VECTORS registers a thread hold the tile in flight, from the fetch to the put.
 // Constraints   any number of tiles, any grid; block = COMPUTE_THREADS; dynamic shared memory = sizeof(SharedStorage).
 // Lesson        02 double buffering
 #include <ws/trace.cuh>
 
 constexpr int TILE_FLOATS = TILE * TILE;
-constexpr int COLUMNS = TILE / 4;  // float4 columns of a tile
-constexpr int VECTORS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // float4 a thread moves per tile
-static_assert(TILE % 32 == 0, "a tile is cut into 4x4 pieces of C, and the pieces into whole warps");
-static_assert(COMPUTE_THREADS == COLUMNS * COLUMNS, "one thread for each 4x4 piece of C");
+constexpr int COLUMNS = TILE / 4;                           // columns of a tile, in float4
+constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;     // a thread computes ROWS x 4 elements of C
+constexpr int VECTORS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // float4 of A, and as many of B, that a thread moves
+static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
+static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C divides among the threads");
 static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
 
 struct SharedStorage {
@@ -54,17 +55,17 @@ __device__ void multiply_add(float4& c, float a, const float4& b) {
   c.w += a * b.w;
 }
 
-// Adds A B to this thread's 4x4 piece of C: for every four steps of k, 8 vectors read and 64 multiply-adds.
-__device__ void compute(const float4* a, const float4* b, float4 (&c)[4]) {
-  const int row = threadIdx.x / COLUMNS * 4, column = threadIdx.x % COLUMNS;
+// Adds A B to this thread's piece of C. For every four steps of k: ROWS vectors of A, 4 of B, 16 ROWS multiply-adds.
+__device__ void compute(const float4* a, const float4* b, float4 (&c)[ROWS]) {
+  const int row = threadIdx.x / COLUMNS * ROWS, column = threadIdx.x % COLUMNS;
 #pragma unroll 1
   for (int repeat = 0; repeat < INTENSITY; ++repeat) {
-#pragma unroll 4
+#pragma unroll 8
     for (int k = 0; k < COLUMNS; ++k) {
       const float4* rows = b + 4 * k * COLUMNS + column;
       const float4 b0 = rows[0], b1 = rows[COLUMNS], b2 = rows[2 * COLUMNS], b3 = rows[3 * COLUMNS];
 #pragma unroll
-      for (int r = 0; r < 4; ++r) {
+      for (int r = 0; r < ROWS; ++r) {
         const float4 x = a[(row + r) * COLUMNS + k];
         multiply_add(c[r], x.x, b0);
         multiply_add(c[r], x.y, b1);
@@ -77,18 +78,18 @@ __device__ void compute(const float4* a, const float4* b, float4 (&c)[4]) {
 // [/compute]
 
 // [store]
-// Writes this thread's 4x4 piece of C, one 16-byte row at a time.
-__device__ void store(float* to, const float4 (&c)[4]) {
-  const int row = threadIdx.x / COLUMNS * 4, column = threadIdx.x % COLUMNS;
+// Writes this thread's piece of C, 16 bytes of a row at a time.
+__device__ void store(float* to, const float4 (&c)[ROWS]) {
+  const int row = threadIdx.x / COLUMNS * ROWS, column = threadIdx.x % COLUMNS;
 #pragma unroll
-  for (int r = 0; r < 4; ++r) {
+  for (int r = 0; r < ROWS; ++r) {
     reinterpret_cast<float4*>(to)[(row + r) * COLUMNS + column] = c[r];
   }
 }
 // [/store]
 
 // [kernel]
-extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS)
+extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS, 1)
     tile_01_double_buffer(const float* A, const float* B, float* C, int tiles) {
   extern __shared__ float4 dynamic_shared[];
   SharedStorage& s = *reinterpret_cast<SharedStorage*>(dynamic_shared);
@@ -109,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS)
       fetch(a, A + size_t(next) * TILE_FLOATS);
       fetch(b, B + size_t(next) * TILE_FLOATS);
     }
-    float4 c[4] = {};
+    float4 c[ROWS] = {};
     {
       ws::Span span(ws::Work::compute, tile);
       compute(s.a[buffer], s.b[buffer], c);

@@ -22,9 +22,10 @@
 namespace cg = cooperative_groups;
 
 constexpr int TILE_FLOATS = TILE * TILE;
-constexpr int COLUMNS = TILE / 4;  // float4 columns of a tile
-static_assert(TILE % 32 == 0, "a tile is cut into 4x4 pieces of C, and the pieces into whole warps");
-static_assert(COMPUTE_THREADS == COLUMNS * COLUMNS, "one thread for each 4x4 piece of C");
+constexpr int COLUMNS = TILE / 4;                        // columns of a tile, in float4
+constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes ROWS x 4 elements of C
+static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
+static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C divides among the threads");
 static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
 static_assert(STAGES >= 2, "one stage to read and at least one to fill");
 
@@ -55,17 +56,17 @@ __device__ void multiply_add(float4& c, float a, const float4& b) {
   c.w += a * b.w;
 }
 
-// Adds A B to this thread's 4x4 piece of C: for every four steps of k, 8 vectors read and 64 multiply-adds.
-__device__ void compute(const float4* a, const float4* b, float4 (&c)[4]) {
-  const int row = threadIdx.x / COLUMNS * 4, column = threadIdx.x % COLUMNS;
+// Adds A B to this thread's piece of C. For every four steps of k: ROWS vectors of A, 4 of B, 16 ROWS multiply-adds.
+__device__ void compute(const float4* a, const float4* b, float4 (&c)[ROWS]) {
+  const int row = threadIdx.x / COLUMNS * ROWS, column = threadIdx.x % COLUMNS;
 #pragma unroll 1
   for (int repeat = 0; repeat < INTENSITY; ++repeat) {
-#pragma unroll 4
+#pragma unroll 8
     for (int k = 0; k < COLUMNS; ++k) {
       const float4* rows = b + 4 * k * COLUMNS + column;
       const float4 b0 = rows[0], b1 = rows[COLUMNS], b2 = rows[2 * COLUMNS], b3 = rows[3 * COLUMNS];
 #pragma unroll
-      for (int r = 0; r < 4; ++r) {
+      for (int r = 0; r < ROWS; ++r) {
         const float4 x = a[(row + r) * COLUMNS + k];
         multiply_add(c[r], x.x, b0);
         multiply_add(c[r], x.y, b1);
@@ -78,18 +79,18 @@ __device__ void compute(const float4* a, const float4* b, float4 (&c)[4]) {
 // [/compute]
 
 // [store]
-// Writes this thread's 4x4 piece of C, one 16-byte row at a time.
-__device__ void store(float* to, const float4 (&c)[4]) {
-  const int row = threadIdx.x / COLUMNS * 4, column = threadIdx.x % COLUMNS;
+// Writes this thread's piece of C, 16 bytes of a row at a time.
+__device__ void store(float* to, const float4 (&c)[ROWS]) {
+  const int row = threadIdx.x / COLUMNS * ROWS, column = threadIdx.x % COLUMNS;
 #pragma unroll
-  for (int r = 0; r < 4; ++r) {
+  for (int r = 0; r < ROWS; ++r) {
     reinterpret_cast<float4*>(to)[(row + r) * COLUMNS + column] = c[r];
   }
 }
 // [/store]
 
 // [kernel]
-extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS)
+extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS, 1)
     tile_03_pipeline_unified(const float* A, const float* B, float* C, int tiles) {
   extern __shared__ float4 dynamic_shared[];
   SharedStorage& s = *reinterpret_cast<SharedStorage*>(dynamic_shared);
@@ -110,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS)
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, stage = (stage + 1) % STAGES) {
     load_next();
     pipe.consumer_wait();  // full[stage]: the copies of all threads have landed
-    float4 c[4] = {};
+    float4 c[ROWS] = {};
     {
       ws::Span span(ws::Work::compute, tile);
       compute(s.a[stage], s.b[stage], c);

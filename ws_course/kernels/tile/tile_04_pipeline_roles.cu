@@ -25,10 +25,11 @@
 #pragma nv_diag_suppress static_var_with_dynamic_init  // a __shared__ barrier is initialised by init(), not by its constructor
 
 constexpr int TILE_FLOATS = TILE * TILE;
-constexpr int COLUMNS = TILE / 4;  // float4 columns of a tile
+constexpr int COLUMNS = TILE / 4;                        // columns of a tile, in float4
+constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes ROWS x 4 elements of C
 constexpr int LOADER_THREADS = 32 * LOADER_WARPS, STORER_THREADS = 32 * STORER_WARPS;
-static_assert(TILE % 32 == 0, "a tile is cut into 4x4 pieces of C, and the pieces into whole warps");
-static_assert(COMPUTE_THREADS == COLUMNS * COLUMNS, "one thread for each 4x4 piece of C");
+static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
+static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C divides among the threads");
 static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
 static_assert(STAGES >= 1 && LOADER_WARPS >= 1 && STORER_WARPS >= 1, "every role needs a warp and a stage");
 static_assert(LOADER_THREADS + COMPUTE_THREADS + STORER_THREADS <= 1024, "a block holds at most 1024 threads");
@@ -47,8 +48,8 @@ using cuda::pipeline_role;
 // The threads [first, first + count) of the block as a libcu++ thread group: the two roles that share a pipeline.
 // It meets at a barrier of its own, because __syncthreads would wait for the third role too.
 struct Team {
-  Barrier* barrier;
   int first, count;
+  Barrier* barrier;
   __device__ int size() const { return count; }
   __device__ int thread_rank() const { return int(threadIdx.x) - first; }
   __device__ void sync() const { barrier->arrive_and_wait(); }
@@ -57,16 +58,16 @@ struct Team {
 
 // [load]
 __device__ void load(SharedStorage& s, const float* A, const float* B, int tiles, Pipeline& loaded) {
+  const Team loaders{0, LOADER_THREADS, nullptr};  // a copy divides the work and never calls sync()
+  const cuda::aligned_size_t<16> bytes(TILE_FLOATS * sizeof(float));
   int stage = 0;
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, stage = (stage + 1) % STAGES) {
-    const float4* a = reinterpret_cast<const float4*>(A) + size_t(tile) * (TILE_FLOATS / 4);
-    const float4* b = reinterpret_cast<const float4*>(B) + size_t(tile) * (TILE_FLOATS / 4);
+    const float4* a = reinterpret_cast<const float4*>(A + size_t(tile) * TILE_FLOATS);
+    const float4* b = reinterpret_cast<const float4*>(B + size_t(tile) * TILE_FLOATS);
     loaded.producer_acquire();  // empty[stage]: the compute threads have released it
     ws::Span span(ws::Work::load, tile);
-    for (int i = threadIdx.x; i < TILE_FLOATS / 4; i += LOADER_THREADS) {
-      cuda::memcpy_async(&s.a[stage][i], a + i, cuda::aligned_size_t<16>(16), loaded);
-      cuda::memcpy_async(&s.b[stage][i], b + i, cuda::aligned_size_t<16>(16), loaded);
-    }
+    cuda::memcpy_async(loaders, s.a[stage], a, bytes, loaded);
+    cuda::memcpy_async(loaders, s.b[stage], b, bytes, loaded);
     loaded.producer_commit();  // arrives at full[stage] when my copies have landed
   }
 }
@@ -80,17 +81,17 @@ __device__ void multiply_add(float4& c, float a, const float4& b) {
   c.w += a * b.w;
 }
 
-// Adds A B to this thread's 4x4 piece of C: for every four steps of k, 8 vectors read and 64 multiply-adds.
-__device__ void multiply(const float4* a, const float4* b, float4 (&c)[4], int thread) {
-  const int row = thread / COLUMNS * 4, column = thread % COLUMNS;
+// Adds A B to this thread's piece of C. For every four steps of k: ROWS vectors of A, 4 of B, 16 ROWS multiply-adds.
+__device__ void multiply(const float4* a, const float4* b, float4 (&c)[ROWS], int thread) {
+  const int row = thread / COLUMNS * ROWS, column = thread % COLUMNS;
 #pragma unroll 1
   for (int repeat = 0; repeat < INTENSITY; ++repeat) {
-#pragma unroll 4
+#pragma unroll 8
     for (int k = 0; k < COLUMNS; ++k) {
       const float4* rows = b + 4 * k * COLUMNS + column;
       const float4 b0 = rows[0], b1 = rows[COLUMNS], b2 = rows[2 * COLUMNS], b3 = rows[3 * COLUMNS];
 #pragma unroll
-      for (int r = 0; r < 4; ++r) {
+      for (int r = 0; r < ROWS; ++r) {
         const float4 x = a[(row + r) * COLUMNS + k];
         multiply_add(c[r], x.x, b0);
         multiply_add(c[r], x.y, b1);
@@ -105,18 +106,19 @@ __device__ void multiply(const float4* a, const float4* b, float4 (&c)[4], int t
 // [compute]
 __device__ void compute(SharedStorage& s, int tiles, Pipeline& loaded, Pipeline& computed) {
   const int thread = threadIdx.x - LOADER_THREADS;
-  const int row = thread / COLUMNS * 4, column = thread % COLUMNS;
+  const int row = thread / COLUMNS * ROWS, column = thread % COLUMNS;
   int stage = 0;
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, stage = (stage + 1) % STAGES) {
     loaded.consumer_wait();  // full[stage]: the loaders' copies have landed
-    float4 c[4] = {};
+    float4 c[ROWS] = {};
     {
       ws::Span span(ws::Work::compute, tile);
       multiply(s.a[stage], s.b[stage], c, thread);
     }
     loaded.consumer_release();    // empty[stage]: I have read it
     computed.producer_acquire();  // empty: the storers have read the previous C
-    for (int r = 0; r < 4; ++r) {
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
       s.c[(row + r) * COLUMNS + column] = c[r];
     }
     computed.producer_commit();  // full: my piece of C is written
@@ -128,7 +130,7 @@ __device__ void compute(SharedStorage& s, int tiles, Pipeline& loaded, Pipeline&
 __device__ void store(SharedStorage& s, float* C, int tiles, Pipeline& computed) {
   const int thread = threadIdx.x - LOADER_THREADS - COMPUTE_THREADS;
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    float4* c = reinterpret_cast<float4*>(C) + size_t(tile) * (TILE_FLOATS / 4);
+    float4* c = reinterpret_cast<float4*>(C + size_t(tile) * TILE_FLOATS);
     computed.consumer_wait();  // full: the compute threads have written C
     {
       ws::Span span(ws::Work::store, tile);
@@ -142,15 +144,15 @@ __device__ void store(SharedStorage& s, float* C, int tiles, Pipeline& computed)
 // [/store]
 
 // [kernel]
-extern "C" __global__ void __launch_bounds__(LOADER_THREADS + COMPUTE_THREADS + STORER_THREADS)
+extern "C" __global__ void __launch_bounds__(LOADER_THREADS + COMPUTE_THREADS + STORER_THREADS, 1)
     tile_04_pipeline_roles(const float* A, const float* B, float* C, int tiles) {
   extern __shared__ float4 dynamic_shared[];
   SharedStorage& s = *reinterpret_cast<SharedStorage*>(dynamic_shared);
   __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, STAGES> loaded_state;
   __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 1> computed_state;
   __shared__ Barrier meet[2];
-  const Team loading{&meet[0], 0, LOADER_THREADS + COMPUTE_THREADS};
-  const Team storing{&meet[1], LOADER_THREADS, COMPUTE_THREADS + STORER_THREADS};
+  const Team loading{0, LOADER_THREADS + COMPUTE_THREADS, &meet[0]};
+  const Team storing{LOADER_THREADS, COMPUTE_THREADS + STORER_THREADS, &meet[1]};
   if (threadIdx.x == 0) {
     init(&meet[0], loading.size());
     init(&meet[1], storing.size());
