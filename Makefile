@@ -1,4 +1,4 @@
-# make lab     set everything up (first time: about 1 GB of downloads) and open the course
+# make lab     set everything up (first time: 0.5 GB of downloads) and open the course
 # make test    set everything up, then lint and run all tests, the lessons and solutions included
 # more: setup, lint, record, exercises, lessons, lock, clean        (another Python: make lab PYTHON=python3.12)
 .POSIX:
@@ -33,9 +33,10 @@ record: setup
 exercises: setup
 	$(BIN)/ws-course exercises
 
-# runs the lessons from top to bottom and stores what they print and draw
+# runs the lessons from top to bottom and stores what they print and draw; widgets are stored as pictures
 lessons: setup
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False \
+		--NotebookExporter.preprocessors=ws_course.widgets.freeze.Freeze \
 		$$(find notebooks -name '*.ipynb' -not -path '*/.*' | sort)
 
 # resolves pyproject.toml anew; the lock names versions and hashes, never where they came from
@@ -67,7 +68,7 @@ $(VENV)/.locked: requirements.lock
 		version=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 		echo "$(PYTHON) lacks the venv module. Debian, Ubuntu: sudo apt-get install python$$version-venv"; \
 		exit 1; }
-	@echo "Setting up $(VENV): the first time takes some minutes and about 1 GB of downloads."
+	@echo "Setting up $(VENV): the first time takes some minutes: 0.5 GB of downloads, 1.7 GB on disk."
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install -q --require-hashes -r requirements.lock
 	@touch $@

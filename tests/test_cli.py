@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ws_course import cli, device
+from ws_course.kernels import catalog
 from ws_course.runtime import argspec
 
 ADD = """\
@@ -156,7 +157,7 @@ def test_emulate_takes_constants(capsys, source, tmp_path):
         (["--grid", "4", "--block", "64", "--arg", "in:f33[3]=1"], "'f33' is no type"),
         (["--grid", "4", "--block", "2000", *ADD_ARGS], "at most 1024"),
         (["--grid", "0", "--block", "64", *ADD_ARGS], "at least 1"),
-        (["--grid", "x", "--block", "64", *ADD_ARGS], "not one to three integers"),
+        (["--grid", "x", "--block", "64", *ADD_ARGS], "write integers with commas between"),
         (["--grid", "1,1,1,1", "--block", "64", *ADD_ARGS], "one to three integers"),
         (["--grid", "3", "--block", "64", "--cluster", "2", *ADD_ARGS], "not a multiple of cluster"),
         (["--grid", "4", "--block", "64", "--smem", "-1", *ADD_ARGS], "smem=-1"),
@@ -195,3 +196,52 @@ def test_a_shell_sees_the_exit_code(source):
     )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1, "one line, no traceback"
+
+
+def test_check_judges_a_rung(capsys):
+    code, out, err = run(
+        capsys, "check", "tile_04_pipeline_roles", "-D", "STAGES=3", "--tiles", "0,1,3", "--backend", "emulator"
+    )
+    assert code == 0, out + err
+    assert out.startswith("passed: 3 cases × 5 schedules")
+
+
+def test_check_judges_a_file_and_finds_what_is_wrong_with_it(capsys, source):
+    text = catalog.get("tile_00_one_buffer").source
+    words = ["--entry", "tile_00_one_buffer", "--block", "256", "-D", "COMPUTE_THREADS=256", "--backend", "emulator"]
+    right = source(text, "mine.cu")
+    assert run(capsys, "check", right, *words, "--tiles", "3")[0] == 0
+    wrong = source(text.replace("c.y += a * b.y", "c.y += a * b.x"), "wrong.cu")
+    code, out, _ = run(capsys, "check", wrong, *words, "--tiles", "3")
+    assert code == 3
+    assert "wrong-result" in out and "C[0, 0, 1]" in out
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["tile_99"], "no kernel is called 'tile_99'"),
+        (["tile_00_one_buffer", "-D", "STAGES=2"], "has no constant STAGES"),
+        (["tile_04_pipeline_roles", "-D", "STAGES=two"], "STAGES=two: a constant of a tile kernel is an integer"),
+        (["tile_00_one_buffer", "--tiles", "-1"], "a number of tiles is 0 or more"),
+        (["tile_00_one_buffer", "--tiles", "some"], "write integers"),
+        (["no_such.cu"], "cannot read no_such.cu"),
+    ],
+)
+def test_check_refuses_bad_usage(capsys, words, says):
+    code, out, err = run(capsys, "check", *words)
+    assert (code, out) == (2, "")
+    assert says in err and "Traceback" not in err
+
+
+@pytest.mark.skipif(device.has_gpu(), reason="would measure")
+def test_what_needs_a_gpu_says_so(capsys):
+    for words in (["record"], ["check", "tile_00_one_buffer", "--backend", "gpu"]):
+        code, _, err = run(capsys, *words)
+        assert code == 1 and "doctor" in err
+
+
+def test_exercises_are_up_to_date(capsys, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[1])
+    code, out, err = run(capsys, "exercises", "--check")
+    assert code == 0, out + err

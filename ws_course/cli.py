@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     emulate.add_argument("file", type=Path, metavar="FILE.cu")
     emulate.add_argument("--entry", metavar="NAME", help="the __global__ function (default: the file's stem)")
     for name in ("grid", "block", "cluster"):
-        emulate.add_argument(f"--{name}", type=_dim, metavar="X[,Y,Z]", required=name != "cluster", default=(1,))
+        emulate.add_argument(f"--{name}", type=_integers, metavar="X[,Y,Z]", required=name != "cluster", default=(1,))
     emulate.add_argument("--smem", type=int, default=0, metavar="BYTES", help="dynamic shared memory per block")
     emulate.add_argument("--cooperative", action="store_true", help="launch so that the whole grid can synchronise")
     emulate.add_argument("--arg", action="append", default=[], metavar="SPEC", help="one kernel argument, in order")
@@ -86,11 +86,13 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="run a tile kernel on random inputs and compare with NumPy")
     check.add_argument("kernel", metavar="RUNG|FILE.cu", help="a kernel of the catalog, or a file with its parameters")
     check.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="a constant")
-    check.add_argument("--tiles", type=_dim, default=(0, 1, 2, 5, 13), metavar="N,N,…", help="default 0,1,2,5,13")
+    check.add_argument("--tiles", type=_integers, default=(0, 1, 2, 5, 13), metavar="N,N,…", help="default 0,1,2,5,13")
     check.add_argument("--entry", metavar="NAME", help="of a file: the __global__ function (default: the file's stem)")
-    check.add_argument("--block", type=_dim, metavar="X[,Y,Z]", help="of a file: threads per block")
+    check.add_argument("--block", type=_integers, metavar="X[,Y,Z]", help="of a file: threads per block")
     check.add_argument("--smem", type=int, metavar="BYTES", help="of a file: dynamic shared memory per block")
-    check.add_argument("--grid", type=_dim, metavar="X[,Y,Z]", help="default: two blocks, or one for a single tile")
+    check.add_argument(
+        "--grid", type=_integers, metavar="X[,Y,Z]", help="default: two blocks, or one for a single tile"
+    )
     check.add_argument("--backend", choices=("auto", "gpu", "emulator"), default="auto")
     check.add_argument("--seeds", type=int, default=5, metavar="N", help="how many schedules to try (default 5)")
     check.set_defaults(run=_check)
@@ -105,11 +107,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _dim(text: str) -> tuple[int, ...]:
+def _integers(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not one to three integers, such as 4 or 4,2") from None
+        raise argparse.ArgumentTypeError(f"{text!r}: write integers with commas between, such as 4 or 4,2") from None
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

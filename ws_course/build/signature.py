@@ -14,46 +14,49 @@ import numpy as np
 FILE = "<signature>"
 """The file name of the appended lines in compiler messages: an error there means that the entry does not exist."""
 
+# Names that no macro of a kernel has: its -D constants and its #define lines apply here as well.
 _CODE = r"""
 #line 1 "<signature>"
 namespace ws_signature {
-template <class T> constexpr int size_of = sizeof(T);
-template <> constexpr int size_of<void> = 0;
-template <class T> constexpr char kind = 'x';
-template <> constexpr char kind<float> = 'f';
-template <> constexpr char kind<double> = 'f';
-template <> constexpr char kind<bool> = 'b';
-template <> constexpr char kind<char> = 'i';
-template <> constexpr char kind<signed char> = 'i';
-template <> constexpr char kind<short> = 'i';
-template <> constexpr char kind<int> = 'i';
-template <> constexpr char kind<long> = 'i';
-template <> constexpr char kind<long long> = 'i';
-template <> constexpr char kind<unsigned char> = 'u';
-template <> constexpr char kind<unsigned short> = 'u';
-template <> constexpr char kind<unsigned> = 'u';
-template <> constexpr char kind<unsigned long> = 'u';
-template <> constexpr char kind<unsigned long long> = 'u';
-template <class T> struct Parameter {
-  static constexpr char way = 'v', type = kind<T>;
-  static constexpr int size = size_of<T>;
+template <class ws_T> constexpr int ws_size_of = sizeof(ws_T);
+template <> constexpr int ws_size_of<void> = 0;
+template <class ws_T> constexpr char ws_kind = 'x';
+template <> constexpr char ws_kind<float> = 'f';
+template <> constexpr char ws_kind<double> = 'f';
+template <> constexpr char ws_kind<bool> = 'b';
+template <> constexpr char ws_kind<char> = 'i';
+template <> constexpr char ws_kind<signed char> = 'i';
+template <> constexpr char ws_kind<short> = 'i';
+template <> constexpr char ws_kind<int> = 'i';
+template <> constexpr char ws_kind<long> = 'i';
+template <> constexpr char ws_kind<long long> = 'i';
+template <> constexpr char ws_kind<unsigned char> = 'u';
+template <> constexpr char ws_kind<unsigned short> = 'u';
+template <> constexpr char ws_kind<unsigned> = 'u';
+template <> constexpr char ws_kind<unsigned long> = 'u';
+template <> constexpr char ws_kind<unsigned long long> = 'u';
+template <class ws_T> struct ws_Parameter {
+  static constexpr char ws_way = 'v', ws_type = ws_kind<ws_T>;
+  static constexpr int ws_size = ws_size_of<ws_T>;
 };
-template <class T> struct Parameter<T*> {
-  static constexpr char way = 'p', type = kind<T>;
-  static constexpr int size = size_of<T>;
+template <class ws_T> struct ws_Parameter<ws_T*> {
+  static constexpr char ws_way = 'p', ws_type = ws_kind<ws_T>;
+  static constexpr int ws_size = ws_size_of<ws_T>;
 };
-template <class T> struct Parameter<const T*> {
-  static constexpr char way = 'c', type = kind<T>;
-  static constexpr int size = size_of<T>;
+template <class ws_T> struct ws_Parameter<const ws_T*> {
+  static constexpr char ws_way = 'c', ws_type = ws_kind<ws_T>;
+  static constexpr int ws_size = ws_size_of<ws_T>;
 };
-template <class T> struct Parameter<T* const> : Parameter<T*> {};
-template <int VALUE, int POWER> constexpr char digit = char('0' + VALUE / POWER % 10);
-template <class F> struct Of;
-template <class... P> struct Of<void (*)(P...)> {
-  char text[17 + 6 * sizeof...(P)] = {
-    'w', 's', '-', 's', 'i', 'g', 'n', 'a', 't', 'u', 'r', 'e', ':', Parameter<P>::way..., ':', Parameter<P>::type...,
-    ':', digit<Parameter<P>::size, 1000>..., digit<Parameter<P>::size, 100>..., digit<Parameter<P>::size, 10>...,
-    digit<Parameter<P>::size, 1>..., ';'};
+template <class ws_T> struct ws_Parameter<ws_T* const> : ws_Parameter<ws_T*> {};
+template <int ws_VALUE, int ws_POWER> constexpr char ws_digit = char('0' + ws_VALUE / ws_POWER % 10);
+template <class ws_F> struct ws_Of;
+template <class... ws_P> struct ws_Of<void (*)(ws_P...)> {
+  char ws_text[17 + 6 * sizeof...(ws_P)] = {
+    'w', 's', '-', 's', 'i', 'g', 'n', 'a', 't', 'u', 'r', 'e',
+    ':', ws_Parameter<ws_P>::ws_way...,
+    ':', ws_Parameter<ws_P>::ws_type...,
+    ':', ws_digit<ws_Parameter<ws_P>::ws_size, 1000>..., ws_digit<ws_Parameter<ws_P>::ws_size, 100>...,
+    ws_digit<ws_Parameter<ws_P>::ws_size, 10>..., ws_digit<ws_Parameter<ws_P>::ws_size, 1>..., ';'};
 };
 }
 """
@@ -83,7 +86,7 @@ class Parameter:
 
 def appendix(entry: str, storage: str = 'extern "C" __device__ const') -> str:
     """Return the C++ to append to a source that defines the kernel ``entry``; ``storage`` places the text."""
-    return f"{_CODE}{storage} ws_signature::Of<decltype(&{entry})> ws_signature_text{{}};\n"
+    return f"{_CODE}{storage} ws_signature::ws_Of<decltype(&{entry})> ws_signature_text{{}};\n"
 
 
 def read(image: bytes) -> tuple[Parameter, ...]:
