@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ws_course import viz
+from ws_course.kernels import catalog
 from ws_course.viz import Bar, Provenance, palette, rungs
 
 SOURCE = Provenance.modelled("a test")
@@ -92,3 +93,8 @@ def test_whiskers_are_drawn_only_where_there_is_spread():
     _, ax = viz.figure()
     viz.ladder(ax, [Bar("a", 1.0, 0.9, 1.2), Bar("b", 1.0)], provenance=SOURCE)
     assert [np.asarray(line.get_xdata()).tolist() for line in ax.lines] == [[0.9, 1.2]]
+
+
+def test_rungs_have_markers_of_their_own():
+    shapes = [rungs.marker(spec.name) for spec in catalog.LADDER]
+    assert len(set(shapes)) == len(shapes) and rungs.marker("mine") not in shapes

@@ -40,7 +40,7 @@ def fault(**changes):
 
 def test_the_line_is_marked_with_three_neighbours_on_each_side():
     page = Text(fault_html(fault(), SOURCE))
-    assert page.marked == "▶ 10  line 10;"
+    assert page.marked == "> 10  line 10;"
     shown = [n for n in range(1, 21) if f"line {n};" in page.text]
     assert shown == list(range(7, 14))
 

@@ -84,6 +84,13 @@ class TestPredicting:
 
 
 class TestKnobs:
+    def test_only_what_has_no_use_here_is_hidden(self, record, monkeypatch):
+        monkeypatch.setattr(device, "has_gpu", lambda: False)
+        widget = Comparison(record)
+        controls = [*widget.rungs.values(), *widget.knobs.values(), widget.guess, widget.reveal, widget.image]
+        assert [c.layout.display for c in controls] == [None] * len(controls)
+        assert widget.source.layout.display == widget.measure.layout.display == "none"
+
     def test_every_knob_changes_the_picture(self, record):
         widget = Comparison(record)
         widget.guess.value = 1.5

@@ -14,7 +14,8 @@ _STYLE = {
     "head": "text-align:left;padding:0.3em 0.8em;font-weight:bold;background:rgba(179,38,30,0.12)",
     "text": "text-align:left;padding:0.3em 0.8em;white-space:normal",
     "code": "text-align:left;padding:0.1em 0.8em;overflow-x:auto",
-    "pre": "margin:0;padding:0;line-height:1.35;font-size:90%;background:transparent;color:inherit",
+    "pre": "margin:0;padding:0;font:90%/1.35 var(--jp-code-font-family,monospace);white-space:pre;"
+    "background:transparent;color:inherit",
     "number": "opacity:0.6",
     "line": "background:rgba(179,38,30,0.22);font-weight:bold",
 }
@@ -48,7 +49,7 @@ def excerpt_html(source: str, line: int, context: int = CONTEXT) -> str:
     html = []
     for n in shown:
         # The arrow says in plain text what the background says in colour.
-        number = f"{'▶' if n == line else ' '} <span style='{_STYLE['number']}'>{n:>{width}}</span>"
+        number = f"{'&gt;' if n == line else ' '} <span style='{_STYLE['number']}'>{n:>{width}}</span>"
         text = f"{number}  {escape(lines[n - 1])}"
         html.append(f"<mark style='color:inherit;{_STYLE['line']}'>{text}</mark>" if n == line else text)
     return f"<pre style='{_STYLE['pre']}'>{chr(10).join(html)}</pre>"

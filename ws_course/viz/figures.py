@@ -44,6 +44,8 @@ def figure(width: float = 7.2, height: float = 3.4, **subplots) -> tuple[Picture
     The axes are one Axes, or an array of them with ``nrows`` or ``ncols``.
     """
     picture = Picture(figsize=(width, height), dpi=DPI, layout="constrained", facecolor=palette.PAPER)
+    # Room around the drawing: on a dark page the paper has a visible edge.
+    picture.get_layout_engine().set(w_pad=0.09, h_pad=0.09)
     FigureCanvasAgg(picture)
     return picture, picture.subplots(**subplots)
 

@@ -20,6 +20,7 @@ class Curve:
     name: str
     points: tuple[tuple[int, float], ...]
     colour: str = ""
+    marker: str = ""
 
     @classmethod
     def of(cls, record: Record, kernel: str, **params: int) -> Curve:
@@ -31,7 +32,7 @@ class Curve:
         matching = {"INTENSITY": 1, **params}
         kept = [n for n in occupancies if record.select(kernel, n, **matching)] or occupancies[:1]
         points = tuple((n, record.find(kernel, n, **matching).median_ms) for n in kept)
-        return cls(rungs.name(kernel), points, rungs.colour(kernel))
+        return cls(rungs.name(kernel), points, rungs.colour(kernel), rungs.marker(kernel))
 
 
 def occupancy(
@@ -51,16 +52,17 @@ def occupancy(
     dots = {"markersize": 6, "clip_on": False}
     for i, curve in enumerate(curves):
         colour = curve.colour or palette.rung(i, len(curves))
+        shape = curve.marker or palette.marker(i)
         points = sorted(curve.points)
         ax.plot(
             *zip(*points, strict=True),
             color=colour,
-            marker=palette.marker(i),
+            marker=shape,
             linewidth=1.8,
             markeredgecolor=palette.edge(colour),
             **dots,
         )
-        ends.append((points[-1][1], curve.name, colour, palette.marker(i)))
+        ends.append((points[-1][1], curve.name, colour, shape))
     if limit_ms:
         ax.axhline(limit_ms, color=palette.LIMIT, linestyle=(0, (5, 3)), linewidth=1.4)
         ends.append((limit_ms, f"{limit_name} {limit_ms:.3f} ms", palette.LIMIT, ""))

@@ -94,4 +94,4 @@ def title(ax: Axes, text: str, pad: float = 10) -> None:
 
 def outlined() -> list[withStroke]:
     """Return the path effect that keeps ink readable across dark bars: a thin casing of paper."""
-    return [withStroke(linewidth=3, foreground=PAPER)]
+    return [withStroke(linewidth=2.4, foreground=PAPER)]

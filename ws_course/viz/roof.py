@@ -28,13 +28,14 @@ class Point:
     intensity: float
     tflop_s: float
     colour: str = ""
+    marker: str = ""
 
     @classmethod
     def of(cls, measurement: Measurement) -> Point:
         """Make the point of a measurement, with the name and colour of its rung."""
         kernel, problem = measurement.kernel, measurement.problem
         intensity = problem["flops"] / problem["bytes"]
-        return cls(rungs.name(kernel), intensity, measurement.tflop_s, rungs.colour(kernel))
+        return cls(rungs.name(kernel), intensity, measurement.tflop_s, rungs.colour(kernel), rungs.marker(kernel))
 
 
 def attainable(intensity: float, bandwidth_gb_s: float, peak_tflop_s: float | None) -> float:
@@ -102,13 +103,22 @@ def place(ax: Axes, points: Sequence[Point]) -> list[Artist]:
     drawn = []
     for i, (point, height) in enumerate(zip(points, heights, strict=True)):
         colour = point.colour or palette.rung(i, len(points))
-        shape, rim = palette.marker(i), palette.edge(colour)
+        shape, rim = point.marker or palette.marker(i), palette.edge(colour)
         drawn += ax.plot(point.intensity, point.tflop_s, shape, color=colour, markersize=7, markeredgecolor=rim)
+        # A patch of paper keeps the roof from crossing the words.
+        clear = {"facecolor": palette.PAPER, "edgecolor": "none", "alpha": 0.85, "pad": 0.5}
         words = (point.intensity * 1.6, 10**height)
         drawn += ax.plot(
             *zip((point.intensity, point.tflop_s), words, strict=True), color=colour, linewidth=0.8, zorder=1
         )
         drawn.append(
-            ax.text(words[0] * 1.05, words[1], f"{point.name}: {point.tflop_s:.3g}", va="center", **palette.SMALL)
+            ax.text(
+                words[0] * 1.05,
+                words[1],
+                f"{point.name}: {point.tflop_s:.3g}",
+                va="center",
+                bbox=clear,
+                **palette.SMALL,
+            )
         )
     return drawn

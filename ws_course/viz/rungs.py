@@ -1,9 +1,11 @@
-"""What a kernel is called in a figure, and its colour: the same in every figure, whichever rungs it shows."""
+"""What a kernel is called in a figure, its colour and its marker: the same whichever rungs a figure shows."""
 
 from __future__ import annotations
 
 from ws_course.kernels import catalog
 from ws_course.viz import palette
+
+_LADDER = [spec.name for spec in catalog.LADDER]
 
 
 def name(kernel: str) -> str:
@@ -13,5 +15,9 @@ def name(kernel: str) -> str:
 
 def colour(kernel: str) -> str:
     """Return the colour of a kernel by its place on the ladder; ``MUTED`` for a kernel that is not on it."""
-    ladder = [spec.name for spec in catalog.LADDER]
-    return palette.rung(ladder.index(kernel), len(ladder)) if kernel in ladder else palette.MUTED
+    return palette.rung(_LADDER.index(kernel), len(_LADDER)) if kernel in _LADDER else palette.MUTED
+
+
+def marker(kernel: str) -> str:
+    """Return the marker shape of a kernel by its place on the ladder; the last shape for one that is not on it."""
+    return palette.marker(_LADDER.index(kernel) if kernel in _LADDER else -1)

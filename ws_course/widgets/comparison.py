@@ -106,7 +106,6 @@ class Comparison:
         self._refresh()
 
     def _make_controls(self, record: Record, chosen: Sequence[str], start: Mapping[str, int]) -> None:
-        narrow = Layout(width="auto")
         style = {"description_width": "6.5em"}
         self.rungs = {
             kernel: Checkbox(
@@ -114,7 +113,7 @@ class Comparison:
                 description=rungs.name(kernel),
                 tooltip=catalog.get(kernel).claim,
                 indent=False,
-                layout=narrow,
+                layout=Layout(width="auto"),
             )
             for kernel in self.kernels
         }
@@ -126,12 +125,20 @@ class Comparison:
                 at = min(values, key=lambda value: abs(value - wanted))
                 # Not continuous: a picture for every pixel of a drag would arrive late.
                 self.knobs[knob] = SelectionSlider(
-                    options=values, value=at, description=words, continuous_update=False, layout=narrow, style=style
+                    options=values,
+                    value=at,
+                    description=words,
+                    continuous_update=False,
+                    layout=Layout(width="auto"),
+                    style=style,
                 )
-        self.guess = FloatSlider(value=1.0, min=0.5, max=3.0, step=0.05, continuous_update=False, layout=narrow)
+        self.guess = FloatSlider(
+            value=1.0, min=0.5, max=3.0, step=0.05, continuous_update=False, layout=Layout(width="auto")
+        )
         self.reveal = Button(description="reveal", button_style="primary", disabled=True, tooltip="guess first")
         self.source = ToggleButtons(options=[("recorded", "recorded")], style={"button_width": "auto"})
-        self.measure = Button(description="measure on this GPU", icon="play", layout=narrow)
+        self.measure = Button(description="measure on this GPU", icon="play", layout=Layout(width="auto"))
+        # Each has a layout of its own: hiding one that is shared hides them all.
         self.source.layout.display = "none"
         self.measure.layout.display = "" if device.has_gpu() else "none"
         self.question, self.words = HTML(), HTML()
