@@ -148,7 +148,24 @@ LADDER: tuple[KernelSpec, ...] = (
 )
 
 
-MEASURE: dict[str, Path] = {name: FOLDER / "measure" / f"{name}.cu" for name in ("compare", "fma_peak")}
+ABLATIONS: tuple[KernelSpec, ...] = (
+    KernelSpec(
+        name="tile_04_two_roles",
+        file="tile/tile_04_two_roles.cu",
+        title="partitioned pipeline: loader and compute warps only",
+        claim="The loaders hide the loads; what storer warps add, or cost, is the difference to the full rung.",
+        lesson="05",
+        defaults={**_TILE, "STAGES": 2, "LOADER_WARPS": 2},
+        choices={**_TILE_CHOICES, "STAGES": (2, 3, 4), "LOADER_WARPS": (1, 2, 4)},
+        threads=lambda c: 32 * c["LOADER_WARPS"] + c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * _stage_bytes(c),
+    ),
+)
+"""Rungs with one part taken out, to see what that part is worth."""
+
+MEASURE: dict[str, Path] = {
+    name: FOLDER / "measure" / f"{name}.cu" for name in ("compare", "fma_peak", "latency", "pass_left_racy")
+}
 """Kernels that measuring needs: the file is the entry's name."""
 
 MATMUL = FOLDER / "matmul" / "matmul_shared.cu"
@@ -157,7 +174,8 @@ MATMUL = FOLDER / "matmul" / "matmul_shared.cu"
 
 def get(name: str) -> KernelSpec:
     """Return the kernel called ``name``; raise ``KeyError`` with the names that exist."""
-    for spec in LADDER:
+    for spec in (*LADDER, *ABLATIONS):
         if spec.name == name:
             return spec
-    raise KeyError(f"no kernel is called {name!r}: there are {', '.join(spec.name for spec in LADDER)}")
+    names = ", ".join(spec.name for spec in (*LADDER, *ABLATIONS))
+    raise KeyError(f"no kernel is called {name!r}: there are {names}")
