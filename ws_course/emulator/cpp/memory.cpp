@@ -333,6 +333,32 @@ namespace {
 }
 }  // namespace
 
+namespace {
+const char* const kStay = "end the kernel with a cluster barrier, so that no block leaves while another may still use its shared memory";
+
+// Distributed shared memory lives as long as its block: the access must be ordered before the block's end.
+void note_remote(Block& owner, Thread* t, const void* p, SiteId site) {
+  if (!owner.alive)
+    stop({"dsmem-after-exit",
+          text("%s accesses %s of block %llu, but that block has finished and its shared memory is gone", who(t).c_str(), name_of(p).c_str(),
+               (unsigned long long)owner.number),
+          kStay, name_of(p), place_of(t, site), {}, {}});
+  owner.remote[t->agent] = {t->clock, site};
+}
+}  // namespace
+
+void check_remote_accesses(Block& b) {
+  for (auto& [agent, r] : b.remote) {
+    if (b.at_exit.of(agent) >= r.clock) continue;
+    const Thread* t = thread_of(agent);
+    report({"dsmem-after-exit",
+            text("%s accesses the shared memory of block %llu, and nothing keeps that block from finishing first", who(t).c_str(),
+                 (unsigned long long)b.number),
+            kStay, "", place_of(t, r.site), {}, {}});
+    return;
+  }
+}
+
 bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site) {
   auto a = reinterpret_cast<std::uintptr_t>(p);
   std::size_t offset = a - reinterpret_cast<std::uintptr_t>(shared.base);
@@ -341,6 +367,7 @@ bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, 
   if (in_shared) {
     std::size_t in_slab = offset % kSlab;
     if (!shared.owner[in_slab / 4] || !shared.owner[(in_slab + bytes - 1) / 4]) shared_out_of_bounds(t, p, bytes, kind.write, site);
+    if (offset / kSlab != t->block->rank) note_remote(world.blocks[offset / kSlab], t, p, site);
     cell = shared.cells + offset / 4;
     t->time += 1;
   } else {

@@ -31,6 +31,8 @@ struct AccessKind {
 };
 bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site);
 
+void check_remote_accesses(Block& b);  // its last thread has finished
+
 std::string name_of(const void* p);        // "tile[3][17]", "full[1]", "out[5]"
 std::string variable_of(const void* p);    // "tile"
 bool is_global(const void* p);

@@ -97,6 +97,7 @@ inline Quick quick_access(Thread* t, const void* p, SiteId site) {
   if (in_shared) {
     std::size_t in_slab = offset & (kSlab - 1);
     if (!shared.owner[in_slab / 4] || !shared.owner[(in_slab + Bytes - 1) / 4]) return Quick::look;
+    if (offset / kSlab != t->block->rank) return Quick::look;  // another block's
     cell = shared.cells + offset / 4;
   } else {
     offset = a - reinterpret_cast<std::uintptr_t>(global.base);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -78,6 +79,11 @@ struct BlockBarrier {  // one of the 16 named barriers
   std::uint64_t time = 0;
 };
 
+struct Remote {  // the latest access of another block's thread to this block's shared memory
+  Clock clock;
+  std::uint32_t site;
+};
+
 struct Block {
   unsigned rank = 0;  // in the gang
   std::uint64_t number = 0;  // in the grid
@@ -85,6 +91,8 @@ struct Block {
   unsigned char* slab = nullptr;
   std::vector<Thread> threads;
   unsigned alive = 0;
+  std::map<Agent, Remote> remote;
+  Knowledge at_exit;  // what the finished threads knew: the block's memory lives until all of this has happened
   BlockBarrier barriers[16];
   std::deque<Rendezvous> rendezvous[32];  // per warp, one for each mask in use
 };

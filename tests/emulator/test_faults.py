@@ -1,0 +1,245 @@
+"""Planted mistakes are found under every schedule, with their kind and line; the same kernels put right are silent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ws_course.runtime import Kernel, Result
+
+SEEDS = 3
+
+REVERSE = """
+extern "C" __global__ void reverse(const float* x, float* y) {
+  __shared__ float s[128];
+  s[threadIdx.x] = x[threadIdx.x];
+  %s
+  y[threadIdx.x] = s[127 - threadIdx.x];
+}
+"""
+
+ASYNC = """
+#include <cuda/pipeline>
+extern "C" __global__ void reverse(const float* x, float* y) {
+  __shared__ alignas(16) float s[128];
+  auto pipe = cuda::make_pipeline();
+  pipe.producer_acquire();
+  cuda::memcpy_async(&s[threadIdx.x], &x[threadIdx.x], cuda::aligned_size_t<4>(4), pipe);
+  pipe.producer_commit();
+  %s
+  y[threadIdx.x] = s[127 - threadIdx.x];
+}
+"""
+
+UNIFIED = """
+#include <cooperative_groups.h>
+#include <cuda/pipeline>
+namespace cg = cooperative_groups;
+extern "C" __global__ void reverse(const float* x, float* y) {
+  __shared__ alignas(16) float s[128];
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 1> state;
+  auto block = cg::this_thread_block();
+  auto pipe = cuda::make_pipeline(block, &state%s);
+  if (threadIdx.x < 64) {
+    pipe.producer_acquire();
+    for (int i = threadIdx.x; i < 128; i += 64) cuda::memcpy_async(&s[i], &x[i], cuda::aligned_size_t<4>(4), pipe);
+    pipe.producer_commit();
+  } else {
+    pipe.consumer_wait();
+    for (int i = threadIdx.x - 64; i < 128; i += 64) y[i] = s[127 - i];
+    pipe.consumer_release();
+  }
+}
+"""
+
+BARRIER = """
+#include <cuda/barrier>
+extern "C" __global__ void reverse(const float* x, float* y) {
+  __shared__ float s[128];
+  __shared__ cuda::barrier<cuda::thread_scope_block> ready;
+  if (threadIdx.x == 0) init(&ready, %s);
+  %s
+  s[threadIdx.x] = x[threadIdx.x];
+  ready.arrive_and_wait();
+  y[threadIdx.x] = s[127 - threadIdx.x];
+}
+"""
+
+# name: source, text of the line that the fault must name ("": any), the kinds that name the mistake
+READ = "y[threadIdx.x] = s[127"
+BAD = {
+    "no barrier": (REVERSE % "", READ, {"race", "uninitialised-read"}),
+    "barrier in a branch": (
+        REVERSE % "if (threadIdx.x % 2) __syncthreads();\n  else __syncthreads();",
+        "__syncthreads",
+        {"illegal-collective"},
+    ),
+    "barrier for half a warp": (REVERSE % "if (threadIdx.x % 2) __syncthreads();", "", {"race"}),
+    "one past the end": (REVERSE.replace("s[127 -", "s[128 -") % "__syncthreads();", "s[128 -", {"out-of-bounds"}),
+    "past an argument": (REVERSE.replace("x[threadIdx.x]", "x[threadIdx.x + 1]") % "__syncthreads();", "x[", {"out-of-bounds"}),
+    "never loaded": (REVERSE.replace("s[threadIdx.x] = x", "float v = x") % "__syncthreads();", READ, {"uninitialised-read"}),
+    "copy not waited for": (ASYNC % "__syncthreads();", READ, {"race"}),
+    "copy not published": (ASYNC % "pipe.consumer_wait();", READ, {"race"}),
+    "unified pipeline in a branch": (UNIFIED % "", "consumer_wait", {"deadlock"}),
+    "barrier expects too many": (BARRIER % (129, "__syncthreads();"), "arrive_and_wait", {"deadlock"}),
+    "barrier expects too few": (BARRIER % (32, "__syncthreads();"), "", {"race", "barrier-misuse", "deadlock"}),
+    "barrier init not published": (BARRIER % (128, ""), "arrive_and_wait", {"race"}),
+    "barrier never initialised": (
+        (BARRIER % (128, "__syncthreads();")).replace("if (threadIdx.x == 0) init(&ready, 128);", ""),
+        "arrive_and_wait",
+        {"deadlock", "barrier-misuse"},
+    ),
+    "endless loop": (REVERSE % "while (y[0] != 1.f) {}", "while", {"timeout", "deadlock"}),
+    "does not compile": (REVERSE % "__syncthreads()", "__syncthreads()", {"compile-error"}),
+}
+
+GOOD = {
+    "barrier": REVERSE % "__syncthreads();",
+    "asynchronous copy": ASYNC % "pipe.consumer_wait(); __syncthreads();",
+    "partitioned pipeline": UNIFIED % ", 64",
+    "cuda::barrier": BARRIER % (128, "__syncthreads();"),
+}
+
+
+def run(source: str, seeds: int = SEEDS, **options) -> tuple[Result, np.ndarray, np.ndarray]:
+    x = np.random.default_rng(7).standard_normal(128).astype(np.float32)
+    y = np.full_like(x, np.nan)
+    options = {"grid": 1, "block": 128, "timeout": 3.0, **options}
+    return Kernel(source.strip(), "reverse", "reverse.cu").run(x, y, backend="emulator", seeds=seeds, **options), x, y
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_mistake_is_found_under_every_schedule(name):
+    source, text, kinds = BAD[name]
+    result, _, _ = run(source)
+    fitting = [f for f in result.faults if f.kind.value in kinds]
+    assert fitting, f"{name}: {result}"
+    if result.seeds:
+        assert {s for f in fitting for s in f.seeds} == set(result.seeds)
+    lines = source.strip().splitlines()
+    assert any(text in lines[f.line - 1] for f in fitting), f"{name}: {result}"
+    for fault in fitting:
+        assert fault.file == "reverse.cu"
+        assert len(fault.message.split()) >= 4
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_right_kernel_is_silent_and_right(name):
+    result, x, y = run(GOOD[name], seeds=6)
+    assert result.ok, str(result)
+    np.testing.assert_array_equal(y, x[::-1])
+
+
+def test_deadlock_report_counts_and_teaches():
+    result, _, _ = run(UNIFIED % "", seeds=1)
+    (fault,) = result.faults
+    assert "64 of 128 arrivals" in fault.message and "64 are missing" in fault.message
+    assert "consumer_wait" in fault.message and "state" in fault.message
+    assert "partitioned" in fault.hint
+
+
+def test_race_names_both_places_and_the_element():
+    result, _, _ = run(REVERSE % "", seeds=1)
+    race = next(f for f in result.faults if f.kind == "race")
+    assert race.object.startswith("s[") and race.warp is not None and race.lane is not None
+    assert {race.line, race.others[0].line} == {3, 5}
+
+
+def test_members_of_a_shared_struct_are_named():
+    source = """
+    struct Storage { float left[64], right[64]; };
+    extern "C" __global__ void reverse(const float* x, float* y) {
+      extern __shared__ alignas(16) unsigned char raw[];
+      Storage& s = *reinterpret_cast<Storage*>(raw);
+      if (threadIdx.x < 64) s.left[threadIdx.x] = x[threadIdx.x];
+      y[threadIdx.x] = s.right[threadIdx.x % 64];
+    }
+    """
+    result, _, _ = run(source, seeds=1, smem=512)
+    assert result.faults[0].object.startswith("right[")
+
+
+def test_two_blocks_that_write_one_element_race():
+    source = 'extern "C" __global__ void reverse(const float* x, float* y) { if (threadIdx.x == 0) y[0] = x[blockIdx.x]; }'
+    result, _, _ = run(source, grid=2)
+    assert {f.kind.value for f in result.faults} == {"race"}
+    assert "block" in result.faults[0].message
+
+
+def test_atomics_and_fences_order_blocks():
+    source = """
+    extern "C" __global__ void reverse(const float* x, float* y) {
+      __shared__ bool last;
+      float v = x[threadIdx.x];
+      for (int d = 16; d; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);
+      if (threadIdx.x % 32 == 0) atomicAdd(&y[1 + blockIdx.x], v);
+      __threadfence();
+      __syncthreads();
+      if (threadIdx.x == 0) last = atomicAdd((int*)&y[0], 1) == (int)gridDim.x - 1;
+      __syncthreads();
+      if (last && threadIdx.x == 0) { __threadfence(); for (int i = 0; i < (int)gridDim.x; ++i) y[10] += atomicAdd(&y[1 + i], 0.f); }
+    }
+    """
+    x = np.random.default_rng(7).standard_normal(128).astype(np.float32)
+    y = np.zeros(128, np.float32)
+    result = Kernel(source, "reverse", "reverse.cu").run(x, y, grid=4, block=128, backend="emulator", seeds=SEEDS)
+    assert result.ok, str(result)
+    np.testing.assert_allclose(y[10], 4 * x.sum(), rtol=1e-4)
+
+
+def test_warp_collectives_and_tiles():
+    source = """
+    #include <cooperative_groups.h>
+    #include <cooperative_groups/reduce.h>
+    namespace cg = cooperative_groups;
+    extern "C" __global__ void reverse(const float* x, float* y) {
+      auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+      float sum = cg::reduce(tile, x[threadIdx.x], cg::plus<float>());
+      float first = tile.shfl(x[threadIdx.x], 0);
+      unsigned even = __ballot_sync(0xffffffffu, threadIdx.x % 2 == 0);
+      y[threadIdx.x] = even == 0x55555555u && __all_sync(0xffffffffu, 1) ? sum + first : 0.f;
+    }
+    """
+    result, x, y = run(source)
+    assert result.ok, str(result)
+    groups = x.reshape(16, 8)
+    np.testing.assert_allclose(y.reshape(16, 8), (groups.sum(1) + groups[:, 0])[:, None].repeat(8, 1), rtol=1e-5)
+
+
+def test_clusters_share_memory():
+    source = """
+    #include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    extern "C" __global__ void __cluster_dims__(2, 1, 1) reverse(const float* x, float* y) {
+      __shared__ float s[64];
+      auto cluster = cg::this_cluster();
+      s[threadIdx.x] = x[64 * cluster.block_rank() + threadIdx.x];
+      cluster.sync();
+      y[64 * cluster.block_rank() + threadIdx.x] = cluster.map_shared_rank(s, 1 - cluster.block_rank())[63 - threadIdx.x];
+      %s
+    }
+    """
+    result, x, y = run(source % "cluster.sync();", grid=2, block=64)
+    assert result.ok, str(result)
+    np.testing.assert_array_equal(y, x[::-1])
+    result, _, _ = run(source % "", grid=2, block=64)
+    assert "dsmem-after-exit" in {f.kind.value for f in result.faults}
+
+
+def test_grid_barrier_needs_a_cooperative_launch():
+    source = """
+    #include <cooperative_groups.h>
+    extern "C" __global__ void reverse(const float* x, float* y) {
+      int i = blockIdx.x * 32 + threadIdx.x;
+      y[i] = x[i];
+      cooperative_groups::this_grid().sync();
+      float other = y[127 - i];
+      cooperative_groups::this_grid().sync();
+      y[i] = other;
+    }
+    """
+    result, x, y = run(source, grid=4, block=32, cooperative=True)
+    assert result.ok, str(result)
+    np.testing.assert_array_equal(y, x[::-1])
+    result, _, _ = run(source, grid=4, block=32)
+    assert result.faults[0].kind == "launch-error" and "cooperative" in result.faults[0].hint
