@@ -136,6 +136,21 @@ def test_cxx_may_be_a_command_with_arguments(monkeypatch):
         device.host_compiler.cache_clear()
 
 
+def test_a_toolkit_is_found_where_the_environment_points(tmp_path, monkeypatch):
+    for name, number in (("old", 12040), ("new", 13010)):
+        (tmp_path / name / "include").mkdir(parents=True)
+        (tmp_path / name / "include" / "cuda.h").write_text(f"#define CUDA_VERSION {number}\n")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "new"))
+    monkeypatch.setenv("CUDA_PATH", str(tmp_path / "old"))
+    device.toolkits.cache_clear()
+    try:
+        first, second = device.toolkits()[:2]
+    finally:
+        device.toolkits.cache_clear()
+    assert (first.version, second.version) == ((13, 1), (12, 4))
+    assert first.fits((13, 5, 37)) and not first.fits((13, 0, 88)) and not second.fits((13, 5, 37))
+
+
 def test_a_relative_cxx_works_from_any_folder(tmp_path, monkeypatch):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "cc").symlink_to(shutil.which("g++"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from ws_course import device, doctor
-from ws_course.device import Compiler, Driver, Gpu, Machine
+from ws_course.device import Compiler, Driver, Gpu, Machine, Toolkit
 
 LESSONS = {"01": "sm_80", "06": "sm_90", "12": "sm_90a"}
 
@@ -119,6 +119,18 @@ def test_no_headers():
     finding = only_cross(machine)
     assert "cooperative_groups.h" in finding.detail and "make setup" in finding.fix
     assert not runs(machine)[0]
+
+
+@pytest.mark.parametrize("version, fits", [((13, 0), True), ((13, 5), True), ((13, 6), False), ((12, 9), False)])
+def test_headers_of_a_toolkit_where_the_packages_are_missing(version, fits):
+    machine = replace(without(SERVER, *device.HEADER_PACKAGES), toolkits=(Toolkit("/usr/local/cuda/include", version),))
+    assert ("CUDA headers" not in crosses(machine)) is fits
+    assert runs(machine)[0] is fits
+    assert machine.has_gpu is machine.has_emulator is fits
+
+
+def test_a_toolkit_plays_no_part_while_the_packages_are_there():
+    assert crosses(replace(SERVER, toolkits=(Toolkit("/usr/local/cuda/include", (12, 4)),))) == {}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.rest and not arguments.takes_rest:
         parser.error(f"unrecognized arguments: {' '.join(arguments.rest)}")
     try:
-        return arguments.run(arguments)
+        code = arguments.run(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # the reader, such as `head`, has seen enough; nothing is left to say at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
     except UsageError as error:
         print(f"ws-course {arguments.command}: {error}", file=sys.stderr)
         return USAGE

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata, util
+from pathlib import Path
 
 Version = tuple[int, ...]
 
@@ -88,12 +89,25 @@ class Compiler:
 
 
 @dataclass(frozen=True)
+class Toolkit:
+    """Name a CUDA toolkit of the system: the folder of its headers, and its version."""
+
+    include: str
+    version: Version
+
+    def fits(self, nvrtc: Version) -> bool:
+        """Return whether the compiler takes these headers: those of a later CUDA stop with an ``#error`` in it."""
+        return self.version[:1] == nvrtc[:1] and self.version[:2] <= nvrtc[:2]
+
+
+@dataclass(frozen=True)
 class Machine:
     """Hold everything about a machine that decides how the course runs on it.
 
     ``system`` is "linux", "wsl", "colab", "macos" or "windows"; ``packages`` maps the names in :data:`PACKAGES` to
-    installed versions (absent ones are left out); ``simulator`` is "off", "on" or "too late" (the variable was set
-    after ``numba.cuda`` had been imported).
+    installed versions (absent ones are left out); ``toolkits`` are those of the system, whose headers are used where
+    the packages with headers are missing; ``simulator`` is "off", "on" or "too late" (the variable was set after
+    ``numba.cuda`` had been imported).
     """
 
     system: str = "linux"
@@ -102,6 +116,7 @@ class Machine:
     driver: Driver = field(default_factory=Driver)
     compiler: Compiler | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
+    toolkits: tuple[Toolkit, ...] = ()
     simulator: str = "off"
 
     @property
@@ -115,18 +130,20 @@ class Machine:
         return (
             self.driver.cuda >= CUDA
             and any(gpu.capability >= CAPABILITY for gpu in self.gpus[:1])
-            and all(name in self.packages for name in (*GPU_PACKAGES, *HEADER_PACKAGES))
+            and all(name in self.packages for name in GPU_PACKAGES)
+            and self.has_headers
         )
+
+    @property
+    def has_headers(self) -> bool:
+        """Return whether there are CUDA headers for the compiler, from the packages or else from a toolkit."""
+        nvrtc = parse_version(self.packages.get("nvidia-cuda-nvrtc", ""))
+        return all(name in self.packages for name in HEADER_PACKAGES) or any(t.fits(nvrtc) for t in self.toolkits)
 
     @property
     def has_emulator(self) -> bool:
         """Return whether a kernel can run in the emulator here: compiler, headers and processor are all there."""
-        return (
-            self.compiler is not None
-            and self.system != "windows"
-            and self.cpu in EMULATED_CPUS
-            and all(name in self.packages for name in HEADER_PACKAGES)
-        )
+        return self.compiler is not None and self.system != "windows" and self.cpu in EMULATED_CPUS and self.has_headers
 
     def supports(self, arch: str) -> bool:
         """Return whether code for ``arch`` ("sm_90a") runs live here, on the first device."""
@@ -142,7 +159,7 @@ class Machine:
 @functools.cache
 def has_gpu() -> bool:
     """Return whether kernels can run on a GPU here; cheap, asked once per process, never raises."""
-    return Machine(driver=driver(), packages=packages()).has_gpu
+    return driver().cuda >= CUDA and Machine(driver=driver(), packages=packages(), toolkits=toolkits()).has_gpu
 
 
 def this_machine() -> Machine:
@@ -157,6 +174,7 @@ def this_machine() -> Machine:
         driver=driver(),
         compiler=host_compiler(),
         packages=packages(),
+        toolkits=toolkits(),
         simulator=simulator(),
     )
 
@@ -190,6 +208,23 @@ def packages() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+@functools.cache
+def toolkits() -> tuple[Toolkit, ...]:
+    """Return the CUDA toolkits of the system: where CUDA_HOME, CUDA_PATH and nvcc point to, and the usual place."""
+    roots = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    if nvcc := shutil.which("nvcc"):
+        roots.append(Path(nvcc).resolve().parent.parent)
+    roots.append(Path("/usr/local/cuda"))
+    found = {}
+    for include in (root / "include" for root in roots):
+        header = include / "cuda.h"
+        text = header.read_text(errors="replace") if header.is_file() else ""
+        if version := re.search(r"#define CUDA_VERSION (\d+)", text):
+            number = int(version[1])
+            found[include.resolve()] = Toolkit(str(include), (number // 1000, number % 1000 // 10))
+    return tuple(found.values())
 
 
 @functools.cache

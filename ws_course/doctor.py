@@ -169,6 +169,12 @@ def _headers(machine: Machine) -> Finding:
         return Finding("CUDA headers", False, detail, fix, "lessons")
 
     missing = [name for name in HEADER_PACKAGES if name not in machine.packages]
+    version = {name: parse_version(machine.packages[name]) for name in machine.packages}
+    nvrtc = version.get("nvidia-cuda-nvrtc", ())
+    for toolkit in machine.toolkits if missing else ():
+        if toolkit.fits(nvrtc):
+            seen = f"NVRTC {_dots(nvrtc[:2])}, headers of the toolkit {_dots(toolkit.version)} in {toolkit.include}"
+            return Finding("CUDA headers", True, seen, needed="lessons")
     if missing and machine.system == "macos":
         return no(
             "NVIDIA publishes them for Linux and Windows only",
@@ -177,8 +183,7 @@ def _headers(machine: Machine) -> Finding:
         )
     if missing:
         return no(f"not installed: {', '.join(missing)} (<cooperative_groups.h>, <cuda/pipeline> are in them)", SETUP)
-    version = {name: parse_version(machine.packages[name]) for name in machine.packages}
-    nvrtc, cccl = version.get("nvidia-cuda-nvrtc", ()), version["nvidia-cuda-cccl"]
+    cccl = version["nvidia-cuda-cccl"]
     seen = f"NVRTC {_dots(nvrtc[:2]) or 'absent'}, " + ", ".join(
         f"{name.removeprefix('nvidia-cuda-')} {_dots(version[name][:2])}" for name in HEADER_PACKAGES
     )
@@ -189,8 +194,7 @@ def _headers(machine: Machine) -> Finding:
     if cccl[:1] != nvrtc[:1] or cccl[:2] > nvrtc[:2] or not same:
         return no(
             f"compiler and headers are of different CUDA releases: {seen}",
-            f"install them together: {SETUP}. A CUDA toolkit of the system plays no part: the course takes both from "
-            "its own packages",
+            f"install them together: {SETUP}. A CUDA toolkit of the system plays no part while the packages are there",
         )
     return Finding("CUDA headers", True, seen, needed="lessons")
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from ws_course import device
 from ws_course.build import signature
 from ws_course.build.cache import Cache, key
 from ws_course.kernels.catalog import INCLUDE
@@ -201,13 +200,12 @@ def header_folders() -> tuple[Path, ...]:
     refused = []
     if folders := _complete(*_wheel_folders()):
         return folders
-    for root in _toolkit_folders():
-        if not (folders := _complete(root)):
+    for toolkit in device.toolkits():
+        if not (folders := _complete(Path(toolkit.include))):
             continue
-        version = _toolkit_version(root)
-        if version[0] == nvrtc_version()[0] and version <= nvrtc_version():
+        if toolkit.fits(nvrtc_version()):
             return folders
-        refused.append(f"those of the toolkit in {root} are of CUDA {version[0]}.{version[1]}")
+        refused.append(f"those of the toolkit in {toolkit.include} are of CUDA {'.'.join(map(str, toolkit.version))}")
     compiler = ".".join(map(str, nvrtc_version()))
     reason = f" ({'; '.join(refused)})" if refused else ""
     raise ToolchainError(f"there are no CUDA headers that fit the compiler, NVRTC {compiler}{reason}: {WHEELS}")
@@ -217,14 +215,6 @@ def _wheel_folders() -> list[Path]:
     spec = importlib.util.find_spec("nvidia")
     places = spec.submodule_search_locations if spec else ()
     return [Path(place) / "cu13" / "include" for place in places or ()]
-
-
-def _toolkit_folders() -> list[Path]:
-    roots = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
-    if nvcc := shutil.which("nvcc"):
-        roots.append(Path(nvcc).resolve().parent.parent)
-    roots.append(Path("/usr/local/cuda"))
-    return [root / "include" for root in roots]
 
 
 def _complete(*roots: Path) -> tuple[Path, ...]:
@@ -239,20 +229,13 @@ def _complete(*roots: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _toolkit_version(root: Path) -> tuple[int, int]:
-    header = root / "cuda.h"
-    found = re.search(r"#define CUDA_VERSION (\d+)", header.read_text() if header.is_file() else "")
-    number = int(found[1]) if found else 0
-    return number // 1000, number % 1000 // 10
-
-
 def _versions(folders: tuple[Path, ...]) -> tuple[object, ...]:
     found: list[object] = [nvrtc_version(), *map(str, folders)]
     for name in ("nvidia-cuda-nvrtc", "nvidia-cuda-runtime", "nvidia-cuda-cccl", "nvidia-cuda-crt"):
         try:
             found.append(metadata.version(name))
         except metadata.PackageNotFoundError:
-            found.append(_toolkit_version(folders[0]))
+            found.append(str(device.toolkits()))
     return tuple(found)
 
 
