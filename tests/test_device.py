@@ -21,7 +21,7 @@ def test_this_machine_has_what_the_tests_need():
     machine = device.this_machine()
     assert machine.has_gpu or machine.has_emulator
     assert machine.python == sys.version_info[:3]
-    assert machine.packages["nvidia-cuda-cccl"]
+    assert machine.has_headers and "numba" in machine.packages
     assert str(machine)
 
 
