@@ -1,6 +1,8 @@
 """No figure without a statement of where its numbers come from."""
 
 import inspect
+import pkgutil
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
@@ -65,3 +67,14 @@ def test_an_empty_source_is_refused(empty):
         Provenance.measured(empty)
     with pytest.raises(ValueError, match="where its numbers come from"):
         Provenance.recorded(SimpleNamespace(label=empty))
+
+
+def test_no_figure_function_in_the_package_can_do_without():
+    # These draw a part of a figure, and the function that calls them stamps it.
+    parts = {"dress", "title", "label", "roofs", "place", "box", "arrow", "note", "lane", "key"}
+    for module in pkgutil.iter_modules(viz.__path__):
+        for name, function in inspect.getmembers(import_module(f"ws_course.viz.{module.name}"), inspect.isfunction):
+            parameters = inspect.signature(function).parameters
+            if not name.startswith("_") and name not in parts and "ax" in parameters:
+                assert "provenance" in parameters, f"{module.name}.{name} draws without saying where from"
+                assert parameters["provenance"].default is inspect.Parameter.empty

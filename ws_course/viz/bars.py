@@ -101,7 +101,7 @@ def ladder(
         above = {"xytext": (0, 3), "textcoords": "offset points", "ha": "center"}
         at = {"xycoords": ("data", "axes fraction")}
         ax.annotate(f"{limit_name}: {limit_ms:.3f} ms (100%)", (limit_ms, 1), **at, **above, **palette.SMALL)
-    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     # The texts at the ends of the bars need about a third of the longest bar.
