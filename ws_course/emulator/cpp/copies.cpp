@@ -17,6 +17,7 @@ void reset_group_barriers();
 void thread_left_barriers(Thread* t);
 std::string describe_block_wait(const Thread* t, std::string& hint);
 std::string describe_mbarrier_wait(const Thread* t, std::string& hint);
+int mbarrier_priority(const void* bar);
 
 namespace {
 
@@ -191,9 +192,8 @@ std::string describe_wait(const Thread* t, std::string& hint) {
 }
 int wait_priority(const Wait& w) {
   if (!w.object) return 0;
-  std::string hint;
-  if (is_shared(w.object) || is_global(w.object)) return 3;
-  return 2;
+  if (is_shared(w.object) || is_global(w.object)) return mbarrier_priority(w.object);
+  return 9;  // a barrier of the block, a warp, a cluster: some of its threads are there, others never come
 }
 
 }  // namespace ws_emu

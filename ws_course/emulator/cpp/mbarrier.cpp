@@ -25,6 +25,8 @@ struct MBarrier {
   const char* role = nullptr;  // of a pipeline's stage: "full" or "empty"
   int stage = 0;
   const void* owner = nullptr;
+  bool unified = false;
+  std::vector<bool> ever;  // which threads have arrived in any phase
   Where where{"", 0};
 };
 
@@ -106,11 +108,12 @@ void mbar_inval(void* bar, Where w) {
   table.erase(bar);
 }
 
-void mbar_label(void* bar, const char* role, int stage, const void* owner) {
+void mbar_label(void* bar, const char* role, int stage, const void* owner, bool unified) {
   MBarrier& b = table[bar];
   b.role = role;
   b.stage = stage;
   b.owner = owner;
+  b.unified = unified;
 }
 
 std::uint64_t mbar_arrive(void* bar, std::uint32_t count, const char* what, Where w, bool drop, bool release) {
@@ -126,6 +129,8 @@ std::uint64_t mbar_arrive(void* bar, std::uint32_t count, const char* what, Wher
   if (release) release_to(b.meeting, t);
   b.time = std::max(b.time, t->time);
   b.arrivals.push_back({t, w});
+  if (t->agent >= b.ever.size()) b.ever.resize(t->agent + 1);
+  b.ever[t->agent] = true;
   b.pending -= count;
   if (drop) b.next_expected -= count;
   complete_if_due(bar, b);
@@ -196,6 +201,58 @@ std::string describe_barrier(const void* object) {
   return barrier_name(object, it == table.end() ? nullptr : &it->second);
 }
 
+namespace {
+
+// What has become of the threads that arrived at this barrier, or at the same one of another stage, in earlier phases.
+enum class Arrivers { none, finished, alive };
+Arrivers arrivers_of(const MBarrier& b, const void* owner) {
+  bool any = false;
+  for (auto& [address, other] : table) {
+    if (&other != &b && (!owner || other.owner != owner || std::string(other.role) != b.role)) continue;
+    for (Agent a = 0; a < other.ever.size(); ++a) {
+      if (!other.ever[a]) continue;
+      any = true;
+      if (thread_of(a)->state != State::finished) return Arrivers::alive;
+    }
+  }
+  return any ? Arrivers::finished : Arrivers::none;
+}
+
+const char* mbarrier_hint(const Thread*, const MBarrier& b, long long arrived) {
+  if (b.bytes) return "the bytes announced with expect_tx must equal the bytes that the copies of this phase really move";
+  if (b.owner && b.unified && arrived > 0)
+    return "all four calls of a unified pipeline are calls of the whole group: inside `if (role)` the other threads never arrive. For roles, make a "
+           "partitioned pipeline (with a producer count or pipeline_role)";
+  if (arrived > 0) return "the count given at initialisation (for a pipeline: the threads of the role) includes threads that do not arrive in every round";
+  Arrivers who = arrivers_of(b, b.owner);
+  if (who == Arrivers::finished)
+    return "the threads that arrive here have finished: the loops of both sides must run the same number of rounds";
+  bool full = b.role && std::string(b.role) == "full";
+  if (full)
+    return who == Arrivers::none ? "nobody has committed this stage: every producer_acquire needs its producer_commit, in every round"
+                                 : "the producers wait themselves, or leave out a producer_commit in some round";
+  if (b.role && b.unified)
+    return "the slot is still occupied: its consumer_release comes later, in a thread that waits itself, or never. Give the pipeline as many stages as "
+           "acquires may be outstanding";
+  if (b.role)
+    return "the slot is still occupied: every consumer_wait needs its consumer_release, in every round";
+  if (b.phase == 0)
+    return "if this barrier says that a slot is empty: slots start empty, so the producer's first wait must use parity 1 (the phase before the "
+           "first counts as complete); otherwise nobody arrives for the first time";
+  return "an arrival is missing in some round, or the waiter is one phase ahead: count arrivals per phase against the count given at initialisation";
+}
+
+}  // namespace
+
+// How much a wait at this barrier explains of a deadlock: a barrier that some have reached and others not, most.
+int mbarrier_priority(const void* bar) {
+  auto it = table.find(bar);
+  if (it == table.end()) return 4;  // never initialised
+  const MBarrier& b = it->second;
+  bool some = b.pending < b.expected, full = b.role && std::string(b.role) == "full";
+  return some && b.unified ? 10 : some ? 8 : b.bytes ? 7 : full ? 5 : 4;
+}
+
 std::string describe_mbarrier_wait(const Thread* t, std::string& hint) {
   const void* bar = t->wait.object;
   auto it = table.find(bar);
@@ -217,20 +274,7 @@ std::string describe_mbarrier_wait(const Thread* t, std::string& hint) {
     for (auto& [warp, n] : warps) r += text("%s%u", comma, warp), comma = ", ";
     r += ")";
   }
-  if (b.bytes) {
-    hint = "the bytes announced with expect_tx must equal the bytes that the copies of this phase really move";
-  } else if (b.role && b.owner && arrived > 0) {
-    hint = "all four calls of a unified pipeline are calls of the whole group: inside `if (role)` the other threads never arrive. For roles, make a "
-           "partitioned pipeline (with a producer count or pipeline_role)";
-  } else if (b.role && std::string(b.role) == "empty") {
-    hint = "the slot is still occupied: its consumer_release comes later, in a thread that waits itself, or never. Give the pipeline as many stages as "
-           "acquires may be outstanding";
-  } else if (b.phase == 0 && arrived == 0) {
-    hint = "if this barrier says that a slot is empty: slots start empty, so the producer's first wait must use parity 1 (the phase before the "
-           "first counts as complete); otherwise nobody arrives for the first time";
-  } else {
-    hint = "an arrival is missing in some round, or the waiter is one phase ahead: count arrivals per phase against the count given at initialisation";
-  }
+  hint = mbarrier_hint(t, b, arrived);
   return r;
 }
 

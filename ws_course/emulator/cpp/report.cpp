@@ -33,7 +33,7 @@ std::set<std::string> seen;
 std::vector<SpanRecord> spans;
 std::string report_path, usage_error;
 
-std::string quoted(const std::string& s) {
+std::string json_string(const std::string& s) {
   std::string r = "\"";
   for (char c : s) {
     if (c == '"' || c == '\\') (r += '\\') += c;
@@ -46,14 +46,14 @@ std::string quoted(const std::string& s) {
 std::string site_json(SiteId id) {
   if (id & kExplicit) {
     const Where& w = sites[id & ~kExplicit];
-    return text("\"file\": %s, \"line\": %d", quoted(w.file).c_str(), w.line);
+    return text("\"file\": %s, \"line\": %d", json_string(w.file).c_str(), w.line);
   }
   return text("\"pc\": %u", id);
 }
 
 std::string place_json(const Place& p) {
   return "{" + site_json(p.site) +
-         text(", \"block\": %ld, \"warp\": %d, \"lane\": %d, \"what\": %s}", p.block, p.warp, p.lane, quoted(p.what).c_str());
+         text(", \"block\": %ld, \"warp\": %d, \"lane\": %d, \"what\": %s}", p.block, p.warp, p.lane, json_string(p.what).c_str());
 }
 
 }  // namespace
@@ -122,12 +122,12 @@ void finish() {
   std::fflush(stdout);
   FILE* out = std::fopen(report_path.c_str(), "w");
   if (!out) _exit(70);
-  std::fprintf(out, "{\"usage_error\": %s,\n\"switches\": %llu,\n\"faults\": [", quoted(usage_error).c_str(),
+  std::fprintf(out, "{\"usage_error\": %s,\n\"switches\": %llu,\n\"faults\": [", json_string(usage_error).c_str(),
                (unsigned long long)world.switches);
   const char* comma = "";
   for (const FaultReport& f : faults) {
     std::fprintf(out, "%s\n{\"kind\": %s, \"message\": %s, \"hint\": %s, \"object\": %s, \"place\": %s, \"others\": [", comma,
-                 quoted(f.kind).c_str(), quoted(f.message).c_str(), quoted(f.hint).c_str(), quoted(f.object).c_str(),
+                 json_string(f.kind).c_str(), json_string(f.message).c_str(), json_string(f.hint).c_str(), json_string(f.object).c_str(),
                  place_json(f.place).c_str());
     const char* inner = "";
     for (const Place& p : f.others) std::fprintf(out, "%s%s", inner, place_json(p).c_str()), inner = ", ";
@@ -141,7 +141,7 @@ void finish() {
   comma = "";
   for (const SpanRecord& s : spans) {
     std::fprintf(out, "%s\n[%ld, %d, \"%s\", %llu, %llu, %d, %s]", comma, s.block, s.warp, s.work, (unsigned long long)s.start,
-                 (unsigned long long)s.end, s.item, quoted(s.name).c_str());
+                 (unsigned long long)s.end, s.item, json_string(s.name).c_str());
     comma = ",";
   }
   std::fprintf(out, "]}\n");

@@ -77,7 +77,8 @@ void collective_call(const void* key, unsigned size, const char* what, Where w);
 // ---- mbarriers (PTX ISA, "mbarrier"), by address -----------------------------------------------------------------
 void mbar_init(void* bar, std::uint32_t expected, const char* what, Where w);
 void mbar_inval(void* bar, Where w);
-void mbar_label(void* bar, const char* role, int stage, const void* owner);  // "stage 1 (full) of state"
+// Names the barriers of a pipeline; `unified`: its four calls are calls of the whole group.
+void mbar_label(void* bar, const char* role, int stage, const void* owner, bool unified);
 std::uint64_t mbar_arrive(void* bar, std::uint32_t count, const char* what, Where w, bool drop = false, bool release = true);
 void mbar_expect_tx(void* bar, std::int64_t bytes, Where w);
 void mbar_complete_tx(void* bar, std::int64_t bytes, Where w);
