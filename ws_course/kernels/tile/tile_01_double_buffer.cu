@@ -20,7 +20,7 @@ constexpr int COLUMNS = TILE / 4;                           // columns of a tile
 constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;     // a thread computes ROWS x 4 elements of C
 constexpr int VECTORS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // float4 of A, and as many of B, that a thread moves
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
-static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C divides among the threads");
+static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
 static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
 
 struct SharedStorage {

@@ -11,13 +11,14 @@
 //               | full[s]: commit -> consumer_wait   | copies landed -> read  | all threads | blocks       |
 //               | empty[s]: release -> acquire       | read -> refilled       | all threads | passes       |
 //
-// Constraints   every thread makes every call: in a branch that only some threads take, the pipeline hangs. STAGES >= 2;
-//               any number of tiles, any grid; block = COMPUTE_THREADS; dynamic shared memory = sizeof(SharedStorage).
+// Constraints   every thread makes every call: in a branch that only some threads take, the pipeline hangs.
+//               STAGES >= 2; any number of tiles, any grid; block = COMPUTE_THREADS; dynamic shared memory =
+//               sizeof(SharedStorage).
 // Lesson        04 cuda::pipeline
 #include <cooperative_groups.h>
 #include <cuda/pipeline>
 #include <ws/trace.cuh>
-#pragma nv_diag_suppress static_var_with_dynamic_init  // a __shared__ barrier is initialised by init(), not by its constructor
+#pragma nv_diag_suppress static_var_with_dynamic_init  // init() starts a __shared__ barrier, its constructor does not
 
 namespace cg = cooperative_groups;
 
@@ -25,7 +26,7 @@ constexpr int TILE_FLOATS = TILE * TILE;
 constexpr int COLUMNS = TILE / 4;                        // columns of a tile, in float4
 constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes ROWS x 4 elements of C
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
-static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C divides among the threads");
+static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
 static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
 static_assert(STAGES >= 2, "one stage to read and at least one to fill");
 

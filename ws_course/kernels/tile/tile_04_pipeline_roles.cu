@@ -22,14 +22,14 @@
 #include <cuda/barrier>
 #include <cuda/pipeline>
 #include <ws/trace.cuh>
-#pragma nv_diag_suppress static_var_with_dynamic_init  // a __shared__ barrier is initialised by init(), not by its constructor
+#pragma nv_diag_suppress static_var_with_dynamic_init  // init() starts a __shared__ barrier, its constructor does not
 
 constexpr int TILE_FLOATS = TILE * TILE;
 constexpr int COLUMNS = TILE / 4;                        // columns of a tile, in float4
 constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes ROWS x 4 elements of C
 constexpr int LOADER_THREADS = 32 * LOADER_WARPS, STORER_THREADS = 32 * STORER_WARPS;
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
-static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C divides among the threads");
+static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
 static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
 static_assert(STAGES >= 1 && LOADER_WARPS >= 1 && STORER_WARPS >= 1, "every role needs a warp and a stage");
 static_assert(LOADER_THREADS + COMPUTE_THREADS + STORER_THREADS <= 1024, "a block holds at most 1024 threads");

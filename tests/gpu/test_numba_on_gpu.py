@@ -1,0 +1,26 @@
+"""The numba rungs on a real GPU, where tiles can be large."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.gpu
+
+CHECK = """
+import numpy as np
+from ws_course.numba_kernels import tile
+from ws_course.numba_kernels.choice import simulated
+from ws_course.problem import TileProblem
+assert not simulated()
+for name in tile.RUNGS:
+    for tiles, grid, side in [(0, 2, 64), (1, 3, 64), (300, 132, 64), (7, 2, 32)]:
+        problem = TileProblem(tiles, side, seed=tiles)
+        c = tile.run(name, problem, grid, 16 if side == 64 else 8)
+        np.testing.assert_allclose(c, problem.reference(), rtol=0, atol=problem.tolerance)
+"""
+
+
+def test_equals_numpy():
+    done = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,1 @@
+"""The first kernels again in numba.cuda, for readers of Python; without a GPU they run in numba's simulator."""
