@@ -6,6 +6,8 @@ import pytest
 
 from ws_course.bench import probes
 from ws_course.bench.probes import Latency, Luck, Probes
+from ws_course.kernels import catalog
+from ws_course.runtime import Kernel
 
 PACKAGED = sorted(probes.FOLDER.glob("*.json"))
 
@@ -56,17 +58,23 @@ def test_unknown_names_are_refused_with_the_known_ones(some):
         some.latency("moon")
     with pytest.raises(KeyError, match="no barrier"):
         some.lucky("sunshine")
-    with pytest.raises(ValueError, match="it has 1 and 2"):
-        probes.without_barrier(3)
+    with pytest.raises(ValueError, match="in 0 places"):
+        probes.one_buffer(without=3)
 
 
 def test_the_planted_races_are_races():
     # in the emulator no luck helps: lanes are in no step, and the values are wrong
     assert probes.unnoticed(64, tried=2, backend="emulator").right == 0
-    assert probes.unnoticed_in_tiles(1, 1, backend="emulator", blocks=1).right == 0
+    emulated = {"backend": "emulator", "blocks": 1}
+    assert probes.unnoticed_in_tiles(1, without=1, **emulated).right == 0
     # one tile per block: the second barrier has nothing to protect yet
-    assert probes.unnoticed_in_tiles(2, 1, backend="emulator", blocks=1).right == 1
-    assert probes.unnoticed_in_tiles(2, 3, backend="emulator", blocks=1).right < 3
+    assert probes.unnoticed_in_tiles(1, without=2, **emulated).right == 1
+    assert probes.unnoticed_in_tiles(3, without=2, **emulated).right < 3
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_kernel_with_both_barriers_is_right_however_late_a_warp_is(late):
+    assert probes.unnoticed_in_tiles(3, without=None, late=late, backend="emulator", blocks=2).right == 3
 
 
 @pytest.mark.parametrize("path", PACKAGED, ids=lambda path: path.stem)
@@ -76,9 +84,10 @@ def test_packaged_experiments_can_be_believed(path):
     assert 20 < l2.ns < memory.ns < 5000
     for latency in (l2, memory):
         assert max(latency.times_ms) < 1.5 * min(latency.times_ms)
-    current = {probes.Kernel.from_file(probes.catalog.MEASURE["pass_left_racy"]).source}
-    current |= {probes.without_barrier(number).source for number in (1, 2)}
-    assert {luck.source for luck in found.luck} <= current, "the kernels have changed since: measure again"
+    source = Kernel.from_file(catalog.MEASURE["pass_left_racy"]).source
+    assert {luck.source for luck in found.lucky("pass_left without its barrier")} == {source}, "measure again"
+    # the proof that nothing else was wrong: with both barriers every tile is right
+    assert {luck.share for what in ("tile_00", "tile_00, one warp late") for luck in found.lucky(what)} == {1.0}
 
 
 @pytest.mark.gpu

@@ -128,20 +128,33 @@ def load(device: str | None = None) -> Probes:
     return max(found, key=lambda probes: probes.date)
 
 
-def without_barrier(number: int) -> Kernel:
-    """Return the kernel with one buffer without its first or second ``__syncthreads``: a planted race."""
+def one_buffer(without: int | None = None, late: bool = False, **constants: int) -> Kernel:
+    """Return the kernel with one buffer, ``without`` its first or second ``__syncthreads``: a planted race.
+
+    With ``late``, the first warp sleeps for some microseconds before it computes: legal, and enough to show on a GPU
+    what the barrier was for.
+    """
     spec = catalog.get("tile_00_one_buffer")
-    barrier = f"__syncthreads();  // {number}:"
-    if spec.source.count(barrier) != 1:
-        raise ValueError(f"{spec.file} has no barrier {number}: it has 1 and 2")
-    return Kernel(spec.source.replace(barrier, "// removed:"), spec.name, spec.path.name, spec.defines())
+    source = spec.source
+    if late:
+        compute = "compute(s.a, s.b, c);"
+        source = _replace(source, compute, f"if (threadIdx.x < 32) __nanosleep(20000);\n      {compute}")
+    if without is not None:
+        source = _replace(source, f"__syncthreads();  // {without}:", f"// barrier {without} removed:")
+    return Kernel(source, spec.name, spec.path.name, spec.defines(**constants))
+
+
+def _replace(source: str, old: str, new: str) -> str:
+    if source.count(old) != 1:
+        raise ValueError(f"the kernel has {old!r} in {source.count(old)} places, not in one")
+    return source.replace(old, new)
 
 
 def measure(blocks: Sequence[int] = BLOCKS, tried: int = 20_000, tiles: int = 8192, rounds: int = ROUNDS) -> Probes:
     """Run all experiments on this machine's GPU, in half a minute; raise ``BackendError`` without one."""
     gpu.first_gpu()
     luck = [unnoticed(block, tried) for block in blocks]
-    luck += [unnoticed_in_tiles(number, tiles) for number in (1, 2)]
+    luck += [unnoticed_in_tiles(tiles, without, late) for without in (1, 2, None) for late in (False, True)]
     gpu.start()
     latencies = tuple(_chase(where, size, rounds) for where, size in SIZES.items())
     return Probes(
@@ -172,17 +185,19 @@ def unnoticed(block: int, tried: int = 20_000, backend: str = "gpu") -> Luck:
     return Luck("pass_left without its barrier", block, tried, right, kernel.source)
 
 
-def unnoticed_in_tiles(number: int, tiles: int, backend: str = "gpu", blocks: int | None = None) -> Luck:
-    """Run the kernel with one buffer without barrier ``number`` and count the right tiles."""
-    kernel = without_barrier(number)
+def unnoticed_in_tiles(
+    tiles: int, without: int | None, late: bool = False, *, backend: str = "gpu", blocks: int | None = None
+) -> Luck:
+    """Run :func:`one_buffer` and count the right tiles; ``blocks`` defaults to the number of SMs."""
+    kernel = one_buffer(without, late)
     problem = TileProblem(tiles)
     c = problem.output()
     block = catalog.get(kernel.entry).block()
-    blocks = blocks or gpu.first_gpu().sms
-    kernel.run(*problem.inputs(), c, tiles, grid=blocks, block=block, backend=backend)
+    kernel.run(*problem.inputs(), c, tiles, grid=blocks or gpu.first_gpu().sms, block=block, backend=backend)
     error = np.abs(c - problem.reference()).reshape(tiles, -1)
     right = int((error <= problem.tolerance).all(axis=1).sum())  # a NaN is not right
-    return Luck(f"tile_00 without barrier {number}", block, tiles, right, kernel.source)
+    what = f"tile_00 without barrier {without}" if without else "tile_00"
+    return Luck(f"{what}, one warp late" if late else what, block, tiles, right, kernel.source)
 
 
 def _chase(where: str, size: int, rounds: int) -> Latency:
