@@ -1,5 +1,6 @@
 """Every assignment of the course: in step with its exercise, solvable, and not to be passed by accident."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,22 @@ WRONG = [(assignment, wrong) for assignment in ASSIGNMENTS for wrong in assignme
 each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda assignment: assignment.name)
 
 
-def outcomes(assignment, notebook):
-    """Grade a notebook and return the results of its test cells."""
-    return [result for result in grade_submission(assignment, notebook).values() if result.role == "test"]
+@pytest.fixture(scope="module")
+def outcome():
+    """Return a function that gives the results of an assignment's test cells for one way of answering it.
+
+    Everything is graded from the start, two at a time: each takes a process of its own about a second.
+    """
+    work = {}
+    with ThreadPoolExecutor(2) as pool:
+        for assignment in ASSIGNMENTS:
+            work[assignment.name, "solved"] = pool.submit(grade_submission, assignment, assignment.notebook)
+            work[assignment.name, "unsolved"] = pool.submit(grade_submission, assignment, exercise(assignment.copy()))
+        for assignment, wrong in WRONG:
+            planted = wrong.planted_in(assignment.notebook)
+            work[assignment.name, wrong.path.name] = pool.submit(grade_submission, assignment, planted)
+        yield lambda *key: [result for result in work[key].result().values() if result.role == "test"]
+        pool.shutdown(cancel_futures=True)
 
 
 def hidden_lines(notebook):
@@ -53,16 +67,16 @@ def test_the_exercise_holds_no_solution_and_no_hidden_test(assignment):
 
 
 @each_assignment
-def test_the_solution_earns_every_point(assignment):
-    results = outcomes(assignment, assignment.notebook)
+def test_the_solution_earns_every_point(assignment, outcome):
+    results = outcome(assignment.name, "solved")
     assert results
     assert {result.id: result.reason for result in results if not result.ok} == {}
     assert all(cell.metadata.nbgrader.points > 0 for cell in assignment.notebook.cells if role(cell) == "test")
 
 
 @each_assignment
-def test_the_unsolved_exercise_runs_to_its_end_and_earns_nothing(assignment):
-    results = outcomes(assignment, exercise(assignment.copy()))
+def test_the_unsolved_exercise_runs_to_its_end_and_earns_nothing(assignment, outcome):
+    results = outcome(assignment.name, "unsolved")
     assert [result.id for result in results if result.ok] == []
     assert "timeout" not in {result.reason for result in results}
 
@@ -73,7 +87,7 @@ def test_an_assignment_plants_wrong_answers(assignment):
 
 
 @pytest.mark.parametrize(("assignment", "wrong"), WRONG, ids=[f"{a.name}-{w.path.stem}" for a, w in WRONG])
-def test_a_wrong_answer_fails_for_the_reason_it_plants(assignment, wrong):
-    failed = [r for r in outcomes(assignment, wrong.planted_in(assignment.notebook)) if not r.ok]
+def test_a_wrong_answer_fails_for_the_reason_it_plants(assignment, wrong, outcome):
+    failed = [result for result in outcome(assignment.name, wrong.path.name) if not result.ok]
     assert failed, f"{wrong.path.name} passes"
     assert {result.reason for result in failed} <= set(wrong.expect)

@@ -63,26 +63,45 @@ def test_the_solution_passes(assignment):
     assert outcome(assignment, assignment.notebook) == {"test": (True, ""), "test-count": (True, "")}
 
 
-@pytest.mark.parametrize(
-    "trick",
-    [
-        "grade = check = lambda *a, **k: True",
-        "import ws_course.grading; ws_course.grading.grade = lambda *a, **k: True",
-        "import ws_course.grading.points as p; p.check_kernel = lambda *a, **k: True",
-        "import numpy as np; np.isnan = np.isfinite = np.abs = np.argmax = lambda *a: True",
-        "import builtins; builtins.AssertionError = type('E', (BaseException,), {})",
-        "get_ipython().input_transformers_post.append(lambda lines: ['pass\\n'])",
-        "import os; os._exit(0)",
-        "while True: pass",
-        "import time; time.perf_counter = lambda: 0.0",
-    ],
-)
-def test_python_of_the_learner_never_runs_where_the_tests_run(assignment, trick):
-    # the same trick as a cell of the learner's own, and in the place of each answer
-    tried = submission(assignment, extra=[trick], twice=KERNEL.replace("{}", WRONG), count="count = 4")
+TRICKS = [
+    "grade = check = lambda *a, **k: True",
+    "import ws_course.grading; ws_course.grading.grade = lambda *a, **k: True",
+    "import ws_course.grading.points as p; p.check_kernel = lambda *a, **k: True",
+    "import numpy as np; np.isnan = np.isfinite = np.abs = np.argmax = lambda *a: True",
+    "import builtins; builtins.AssertionError = type('E', (BaseException,), {})",
+    "import time; time.perf_counter = time.monotonic = lambda: 0.0",
+    "get_ipython().input_transformers_post.append(lambda lines: ['pass\\n'])",
+    "get_ipython().register_magic_function(lambda line, cell: None, 'cell', 'cuda')",
+    "import os; os._exit(0)",
+    "while True: pass",
+]
+
+
+def test_a_learners_own_cells_never_run_where_the_tests_run(assignment):
+    tried = submission(assignment, extra=TRICKS, twice=KERNEL.replace("{}", WRONG), count="count = 4")
     assert outcome(assignment, tried) == {"test": (False, "wrong-result"), "test-count": (False, "AssertionError")}
-    instead = submission(assignment, twice=trick)
-    assert outcome(assignment, instead) == {"test": (False, "NameError"), "test-count": (True, "")}
+
+
+@pytest.mark.parametrize("trick", [TRICKS[0], TRICKS[6], TRICKS[8]])
+def test_python_in_the_place_of_an_answer_never_runs_where_the_tests_run(assignment, trick):
+    tried = submission(assignment, twice=trick, count="count = 4")
+    assert outcome(assignment, tried) == {"test": (False, "NameError"), "test-count": (False, "AssertionError")}
+
+
+FORGERY = """\
+extern "C" long write(int, const void*, unsigned long);
+extern "C" void _exit(int);
+__global__ void twice(const float* x, float* y, int n) {
+  const char forged[] = "\\n{\\"nonce\\": \\"\\", \\"id\\": \\"test\\", \\"ok\\": true, \\"faults\\": []}\\n";
+  for (int fd = 0; fd < 64; ++fd) write(fd, forged, sizeof forged - 1);
+  _exit(0);
+}
+"""
+
+
+def test_a_kernel_that_ends_its_process_and_writes_answers_is_no_pass(assignment):
+    tried = submission(assignment, twice="%%cuda twice\n" + FORGERY)
+    assert outcome(assignment, tried) == {"test": (False, "launch-error"), "test-count": (True, "")}
 
 
 @pytest.mark.parametrize("before", ["", "\n", " ", "\t\n ", "\x0c", "\u00a0", "\ufeff"])
@@ -209,3 +228,9 @@ def test_the_courses_headers_are_allowed():
         "ws/trace.cuh",
     )
     assert foreign(Kernel("".join(f"#include <{name}>  // why\n" for name in names), "f")) == ()
+
+
+def test_points_are_refused_where_a_learners_notebook_is_run(monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    with pytest.raises(RuntimeError, match="in the project's folder"):
+        grade(Kernel("__global__ void f() {}", "f"), [np])

@@ -71,7 +71,7 @@ class GradeInFreshProcess(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Replace every cell's outputs by what the fresh process gave; a test without a pass holds an error."""
-        results = grade_submission(self._assignment(resources), nb, timeout=self.timeout)
+        results = grade_submission(_assignment(self, resources), nb, timeout=self.timeout)
         for cell in nb.cells:
             if cell.cell_type != "code":
                 continue
@@ -82,12 +82,27 @@ class GradeInFreshProcess(NbGraderPreprocessor):
                 _make_sure_it_fails(cell)
         return nb, resources
 
-    def _assignment(self, resources: dict) -> Assignment:
-        owner = self.parent
-        while not hasattr(owner, "coursedir"):  # preprocessor -> exporter -> nbgrader's converter
-            owner = owner.parent
-        course = owner.coursedir
-        return Assignment(Path(course.format_path(course.source_directory, ".", resources["nbgrader"]["assignment"])))
+
+class AddMissingTests(NbGraderPreprocessor):
+    """Put back the test cells that a learner deleted, at the end, so that their points are recorded as lost.
+
+    nbgrader's own ``OverwriteCells.add_missing_cells`` stops with an error when a locked cell was deleted as well.
+    """
+
+    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
+        """Append copies of the missing cells."""
+        there = {cell.metadata.get("nbgrader", {}).get("grade_id") for cell in nb.cells}
+        cells = _assignment(self, resources).copy().cells
+        nb.cells += [c for c in cells if c.metadata.get("nbgrader", {}).get("grade") and _id(c) not in there]
+        return nb, resources
+
+
+def _assignment(preprocessor: NbGraderPreprocessor, resources: dict) -> Assignment:
+    owner = preprocessor.parent
+    while not hasattr(owner, "coursedir"):  # preprocessor -> exporter -> nbgrader's converter
+        owner = owner.parent
+    course = owner.coursedir
+    return Assignment(Path(course.format_path(course.source_directory, ".", resources["nbgrader"]["assignment"])))
 
 
 def _make_sure_it_fails(cell: NotebookNode) -> None:

@@ -8,7 +8,7 @@ from nbgrader import preprocessors as nbgrader
 from traitlets.config import Config
 
 from ws_course.grading.assignment import WRONG
-from ws_course.grading.autograde import GradeInFreshProcess
+from ws_course.grading.autograde import AddMissingTests, GradeInFreshProcess
 from ws_course.grading.release import WITH_TESTS, WITHOUT_TESTS
 
 WORK = "gradebook"  # submissions, grades and feedback: personal data, never part of the project
@@ -24,6 +24,8 @@ def configure(config: Config, root: Path) -> None:
     course.submitted_directory = f"{WORK}/submitted"
     course.autograded_directory = f"{WORK}/autograded"
     course.feedback_directory = f"{WORK}/feedback"
+    config.ZipCollectApp.downloaded_directory = f"{WORK}/downloaded"
+    config.ExportPlugin.to = f"{WORK}/grades.csv"
     course.db_url = f"sqlite:///{root / WORK / 'gradebook.db'}"
     course.ignore = [WRONG, ".ipynb_checkpoints", "__pycache__", "*.pyc"]
 
@@ -31,11 +33,11 @@ def configure(config: Config, root: Path) -> None:
     config.Autograde.sanitize_preprocessors = [
         nbgrader.ClearOutput,
         nbgrader.DeduplicateIds,
+        AddMissingTests,
         nbgrader.OverwriteKernelspec,
         nbgrader.OverwriteCells,
         nbgrader.CheckCellMetadata,
     ]
-    config.OverwriteCells.add_missing_cells = True
     config.Autograde.autograde_preprocessors = [
         GradeInFreshProcess,
         nbgrader.LimitOutput,

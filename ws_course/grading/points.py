@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 
@@ -41,8 +42,14 @@ def grade(kernel: Kernel, cases: Iterable[Case], *, seeds: int = 10, timeout: fl
 
     The emulator is the judge even where there is a GPU: it finds races that a GPU hides. ``seeds`` is how many
     schedules it tries for each case, ``timeout`` the seconds that one case may take. A kernel that includes other than
-    the course's headers, or holds assembly, does not pass.
+    the course's headers, or holds assembly, does not pass. Raises ``RuntimeError`` under an autograder that runs the
+    learner's notebook, which could change everything here.
     """
+    if os.environ.get("NBGRADER_EXECUTION") == "autograde":  # set by nbgrader, not passed on to our grading process
+        raise RuntimeError(
+            "nbgrader is running the learner's notebook, where no test can be trusted: start it in the project's folder; "
+            "nbgrader_config.py there grades in a process of its own (docs/grading.md)"
+        )
     refused = foreign(kernel)
     if refused:
         cases = tuple(cases)
