@@ -1,5 +1,6 @@
 """The project as a whole: its commands, its lock, its documents and its notebooks agree with each other."""
 
+import ast
 import json
 import os
 import re
@@ -42,6 +43,10 @@ def tracked():
     done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True)
     assert done.returncode == 0, "run the tests in a git clone"
     return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def shown(path):
+    return str(path.relative_to(ROOT))
 
 
 def notebooks():
@@ -192,6 +197,23 @@ def test_setup_without_the_venv_module_names_the_package(clone):
     assert re.search(r"apt-get install python3\.\d+-venv", done.stdout)
 
 
+# source
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in tracked() if p.suffix == ".py" and ROOT / "ws_course" in p.parents], ids=shown
+)
+def test_everything_public_says_what_it_does(path):
+    module = ast.parse(path.read_text())
+    public = [
+        node
+        for node in module.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+    ]
+    for node in [module, *public]:
+        assert ast.get_docstring(node), f"{getattr(node, 'name', 'the module')} has no docstring"
+
+
 # documents
 
 
@@ -254,7 +276,7 @@ def cells(path, kind):
     return [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == kind]
 
 
-@pytest.mark.parametrize("path", notebooks(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", notebooks(), ids=shown)
 def test_cells_are_short(path):
     for cell in cells(path, "code"):
         source = "".join(cell["source"])
@@ -265,13 +287,13 @@ def test_cells_are_short(path):
         assert len(words) <= 120, f"{len(words)} words: {' '.join(words[:12])} …"
 
 
-@pytest.mark.parametrize("path", notebooks(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", notebooks(), ids=shown)
 def test_notebooks_use_the_kernel_that_everybody_has(path):
     spec = json.loads(path.read_text())["metadata"]["kernelspec"]
     assert spec["name"] == "python3"
 
 
-@pytest.mark.parametrize("path", notebooks(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", notebooks(), ids=shown)
 def test_no_output_is_an_error_or_a_warning(path):
     for cell in cells(path, "code"):
         for output in cell["outputs"]:
