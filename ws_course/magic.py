@@ -56,7 +56,9 @@ class CompileReport:
 
     def _repr_html_(self) -> str:
         colour = "#b3261e" if self.faults else "#3b7d3b"
-        style = f"border-left:4px solid {colour};padding:2px 0 2px 10px;margin:0;white-space:pre-wrap"
+        # the caret stands below its character only in a font of equal widths
+        font = "font-family:var(--jp-code-font-family,monospace)"
+        style = f"border-left:4px solid {colour};padding:2px 0 2px 10px;margin:0;white-space:pre-wrap;{font}"
         return f'<pre style="{style}">{html.escape(str(self))}</pre>'
 
 

@@ -47,8 +47,8 @@ def grade(kernel: Kernel, cases: Iterable[Case], *, seeds: int = 10, timeout: fl
     """
     if os.environ.get("NBGRADER_EXECUTION") == "autograde":  # set by nbgrader, not passed on to our grading process
         raise RuntimeError(
-            "nbgrader is running the learner's notebook, where no test can be trusted: start it in the project's folder; "
-            "nbgrader_config.py there grades in a process of its own (docs/grading.md)"
+            "nbgrader is running the learner's notebook, where no test can be trusted: start it in the project's folder"
+            ", whose nbgrader_config.py grades in a process of its own (docs/grading.md)"
         )
     refused = foreign(kernel)
     if refused:
