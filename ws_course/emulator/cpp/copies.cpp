@@ -159,7 +159,7 @@ void cp_async_arrive(void* bar, bool noinc, Where w) {
 }
 
 bool deliver_one() {
-  if (arrivals.empty()) return false;
+  if (arrivals.empty() || (world.config.seed && world.random() % 2 && deliver_bulk())) return arrivals.empty() ? deliver_bulk() : true;
   // Any thread's oldest arrival may be next.
   std::size_t i = world.config.seed ? world.random() % arrivals.size() : 0;
   for (std::size_t j = 0; j < i; ++j)
@@ -178,17 +178,20 @@ bool deliver_one() {
 void reset_barriers() {
   reset_mbarriers();
   reset_group_barriers();
+  reset_bulk();
+  reset_registers();
   copies.clear();
   arrivals.clear();
 }
 void thread_left(Thread* t) {
-  // The hardware keeps a finished thread's copies going.
+  thread_left_bulk(t);
   thread_left_barriers(t);
 }
 
 std::string describe_wait(const Thread* t, std::string& hint) {
   std::string r = describe_mbarrier_wait(t, hint);
-  return r.empty() ? describe_block_wait(t, hint) : r;
+  if (r.empty()) r = describe_block_wait(t, hint);
+  return r.empty() ? describe_register_wait(t, hint) : r;
 }
 int wait_priority(const Wait& w) {
   if (!w.object) return 0;

@@ -13,6 +13,13 @@ void check_collectives();   // calls that every member of a group must make were
 std::string describe_barrier(const void* object);
 std::string describe_wait(const Thread* t, std::string& hint);  // "96 of 128 arrivals are missing, …"
 int wait_priority(const Wait& w);
+// Bulk copies (bulk.cpp) and their effect on a barrier (mbarrier.cpp).
+bool deliver_bulk();
+void reset_bulk();
+void reset_registers();
+void thread_left_bulk(Thread* t);
+std::string describe_register_wait(const Thread* t, std::string& hint);
+void mbar_async_complete(void* bar, std::int64_t bytes, Agent copier, Clock clock, std::uint64_t time);
 // Called by the asynchronous unit when a cp.async of `t` is due.
 void complete_copy(std::uint32_t copy);
 

@@ -148,6 +148,15 @@ void mbar_async_arrive(void* bar, Agent copier, Clock clock, std::uint64_t time)
   b.pending -= 1;
   complete_if_due(bar, b);
 }
+void mbar_async_complete(void* bar, std::int64_t bytes, Agent copier, Clock clock, std::uint64_t time) {
+  auto it = table.find(bar);
+  if (it == table.end()) return;
+  MBarrier& b = it->second;
+  b.meeting.add(Clocks{}, copier, clock);
+  b.time = std::max(b.time, time);
+  b.bytes -= bytes;
+  complete_if_due(bar, b);
+}
 void mbar_add_pending(void* bar, Where w) { ++find(bar, "cp.async.mbarrier.arrive", w).pending; }
 
 void mbar_expect_tx(void* bar, std::int64_t bytes, Where w) { find(bar, "mbarrier.expect_tx", w).bytes += bytes; }

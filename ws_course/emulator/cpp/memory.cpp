@@ -133,6 +133,18 @@ void race(Thread* t, const void* p, AccessKind kind, SiteId site, const Record& 
   report({"race", message, hint, object, place_of(t, site, kind.copier ? "asynchronous copy" : ""), {other}, {}});
 }
 
+void missing_fence(Thread* t, const void* p, SiteId site, const Record& w) {
+  Place other;
+  actor(w, other);
+  other.what = "wrote it with an ordinary store";
+  std::string object = name_of(p);
+  report({"missing-proxy-fence",
+          text("the asynchronous copy that %s starts reads %s, which was written by ordinary stores with no fence.proxy.async in between", who(t).c_str(),
+               object.c_str()),
+          "a barrier orders threads, not the copy engine: each thread that wrote executes fence.proxy.async before the barrier", object,
+          place_of(t, site, "asynchronous copy"), {other}, {}});
+}
+
 [[noreturn]] void out_of_bounds(Thread* t, const void* p, std::size_t bytes, bool write, SiteId site, const std::string& where) {
   stop({"out-of-bounds", text("%s %s %zu bytes %s", who(t).c_str(), write ? "writes" : "reads", bytes, where.c_str()),
         "check the index arithmetic and the guard for the last, partial tile", "", place_of(t, site), {}, {}});
@@ -147,6 +159,9 @@ inline void check_cell(Cell& c, Thread* t, Agent self, Clock clock, unsigned mas
   if (w.gang && (w.mask & mask) && !(kind.atomic && w.atomic) && !happened_before(w, t)) race(t, p, kind, site, w), reported = true;
   if (!kind.write) {
     if (kind.barrier) return;
+    if (kind.async_proxy && !reported && w.gang == world.gang && (w.mask & mask) && w.agent < world.config.threads() * world.blocks.size() &&
+        t->clocks.proxied.of(w.agent) < w.clock)
+      missing_fence(t, p, site, w);
     const Record r = c.last_read;
     if (r.gang && !(r.gang == world.gang && r.agent == self && r.mask == mask)) {
       if (!happened_before(r, t)) remember_reader(c, r);

@@ -106,6 +106,22 @@ constexpr std::size_t align_of(std::size_t other) {
   return own > other ? own : other;
 }
 
+// ---- the asynchronous proxy (PTX ISA, "Asynchronous copy: bulk") ---------------------------------------------------
+// Copies to shared memory complete by transaction bytes on `bar`; with `blocks` (a bit per rank of the cluster) to the same
+// offset in each of those blocks, counted on the barrier at the same offset there.
+void bulk_load(void* dst, const void* src, std::size_t bytes, void* bar, unsigned blocks, Where w);
+void bulk_store(void* dst, const void* src, std::size_t bytes, Where w);  // to global memory, completes by bulk groups
+void bulk_commit(Where w);
+void bulk_wait(int allowed_groups, bool read_only, Where w);
+void store_async(void* dst, const void* value, std::size_t bytes, void* bar, Where w);  // st.async
+void fence_proxy_async(Where w);
+void set_max_registers(int count, bool increase, Where w);
+bool elect(unsigned mask, Where w);
+void tensor_load(void* dst, const void* map, const int* coordinates, int rank, void* bar, unsigned blocks, Where w);
+void tensor_store(const void* map, const int* coordinates, int rank, const void* src, Where w);
+void load_memory(void* to, const void* from, std::size_t bytes, Where w);  // an ordinary access of this thread, checked
+void store_memory(void* to, const void* from, std::size_t bytes, Where w);
+
 // ---- memory order and atomics ---------------------------------------------------------------------------------------
 void thread_fence(Where w);
 enum class Order { relaxed, acquire, release, acq_rel };
