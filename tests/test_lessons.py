@@ -66,6 +66,13 @@ def test_the_exercise_is_linked(path):
 
 
 @each_lesson
+def test_a_question_does_not_show_its_answer(path):
+    for cell in json.loads(path.read_text())["cells"]:
+        if "".join(cell["source"]).startswith("Predict("):
+            assert cell["metadata"].get("jupyter", {}).get("source_hidden"), "fold the input away: it holds the answer"
+
+
+@each_lesson
 def test_a_lesson_is_neither_a_leaflet_nor_a_book(path):
     assert 25 <= len(cells(path)) <= 42
 
