@@ -21,14 +21,14 @@ from ws_course.bench.record import RECORDS, Measurement, Record, slug
 from ws_course.bench.timing import interleaved
 from ws_course.build import nvrtc
 from ws_course.kernels import catalog
-from ws_course.kernels.catalog import LADDER, KernelSpec
+from ws_course.kernels.catalog import ABLATIONS, LADDER, KernelSpec
 from ws_course.problem import TileProblem
 from ws_course.runtime import gpu
 from ws_course.runtime.launch import Launch
 
 SET = "tile-ladder"
 TILES = 16384  # 805 MB in and out: far more than any L2, and long enough to drown the launch
-CTAS = (1, 2, 3, 4)
+CTAS = (1, 2, 3, 4, 5)
 INTENSITIES = (1, 2, 4, 8)
 ROUNDS = 15
 COPY_BYTES = 1 << 32  # 4 GiB read and as much written
@@ -54,22 +54,23 @@ def cases(
     stages: Iterable[int] = (2, 3, 4),
     loader_warps: Iterable[int] = (1, 2, 4),
     storer_warps: Iterable[int] = (1, 2),
+    compute_threads: Iterable[int] = (128,),
     ctas: Iterable[int] = CTAS,
 ) -> Iterator[Case]:
     """Yield every combination of the constants that each kernel has, whether it fits on a device or not."""
     values = {
         "INTENSITY": tuple(intensities),
+        "COMPUTE_THREADS": tuple(compute_threads),
         "STAGES": tuple(stages),
         "LOADER_WARPS": tuple(loader_warps),
         "STORER_WARPS": tuple(storer_warps),
     }
-    wanted = None if kernels is None else set(kernels)
-    for spec in LADDER:
-        if wanted is None or spec.name in wanted:
-            names = [name for name in values if name in spec.defaults]
-            for numbers in itertools.product(*(values[name] for name in names)):
-                for n in ctas:
-                    yield Case(spec.name, tuple(zip(names, numbers, strict=True)), n)
+    ctas = tuple(ctas)
+    for spec in LADDER if kernels is None else map(catalog.get, kernels):
+        names = [name for name in values if name in spec.defaults]
+        for numbers in itertools.product(*(values[name] for name in names)):
+            for n in ctas:
+                yield Case(spec.name, tuple(zip(names, numbers, strict=True)), n)
 
 
 def measure(
@@ -116,7 +117,9 @@ def record_ladder(path: str | Path | None = None) -> Path:
     The default is where the package keeps its records. Takes a few minutes, most of them compiling. Raises
     ``BackendError`` with the fix without a GPU.
     """
-    record = measure(cases())
+    everything = [spec.name for spec in (*LADDER, *ABLATIONS)]
+    wide = cases(everything, intensities=(1,), compute_threads=(256,))
+    record = measure([*cases(everything), *wide])
     path = Path(path) if path else RECORDS / f"{slug(str(record.device['name']))}_{SET}.json"
     return record.save(path)
 
@@ -133,7 +136,7 @@ def measure_live(
     rounds: int = 9,
 ) -> Record:
     """Measure a few cases now, in seconds, for a lesson on a machine with a GPU; raise ``BackendError`` without one."""
-    chosen = cases(kernels, intensities, stages, loader_warps, storer_warps, ctas)
+    chosen = cases(kernels, intensities, stages, loader_warps, storer_warps, ctas=ctas)
     return measure(chosen, tiles, rounds, live=True, say=lambda text: None)
 
 

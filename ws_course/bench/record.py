@@ -12,6 +12,9 @@ from statistics import median
 SCHEMA = 1
 RECORDS = Path(__file__).parent / "records"
 
+FIXED = {"INTENSITY": 1, "COMPUTE_THREADS": 128}
+"""What :meth:`Record.find` takes for constants that are not given: comparisons hold them equal."""
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -113,10 +116,10 @@ class Record:
     def find(self, kernel: str, ctas_per_sm: int | str = 1, **params: int) -> Measurement:
         """Return the fastest measurement that matches; ``ctas_per_sm="best"`` leaves the occupancy free.
 
-        Constants that are not given are free too, INTENSITY excepted, which is 1 unless given. Raises ``KeyError``
-        with what was measured if nothing matches.
+        Constants that are not given are free too, except those in :data:`FIXED`, which have the value there. Raises
+        ``KeyError`` with what was measured if nothing matches.
         """
-        params = {"INTENSITY": 1, **params}
+        params = {**FIXED, **params}
         found = self.select(kernel, None if ctas_per_sm == "best" else ctas_per_sm, **params)
         if not found:
             have = sorted({f"{dict(m.params)} at {m.ctas_per_sm} CTA/SM" for m in self.select(kernel)})

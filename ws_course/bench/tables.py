@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ws_course.bench.record import Measurement, Record
+from ws_course.bench.record import FIXED, Measurement, Record
 from ws_course.kernels.catalog import LADDER, get
 
 
@@ -27,10 +27,9 @@ def ladder(record: Record, ctas_per_sm: int | str = 1, **params: int) -> tuple[R
     """
     rows: list[Row] = []
     for spec in LADDER:
-        own = {name: value for name, value in params.items() if name in spec.defaults}
         if not record.select(spec.name):
             continue
-        m = record.find(spec.name, ctas_per_sm, **own)
+        m = record.find(spec.name, ctas_per_sm, **_own(spec.name, params))
         first = rows[0].measurement.median_ms if rows else m.median_ms
         rows.append(Row(spec.title, m, m.gb_s / record.limits["copy_gb_s"], first / m.median_ms))
     return tuple(rows)
@@ -38,13 +37,17 @@ def ladder(record: Record, ctas_per_sm: int | str = 1, **params: int) -> tuple[R
 
 @dataclass(frozen=True)
 class Pair:
-    """Compare one unified and one partitioned pipeline of the same stages, occupancy and compute threads."""
+    """Compare one unified and one partitioned pipeline of the same stages, occupancy and compute threads.
+
+    ``roles`` has loader, compute and storer warps; ``two_roles`` has no storers (None where it was not measured).
+    """
 
     stages: int
     ctas_per_sm: int
     intensity: int
     unified: Measurement
     roles: Measurement
+    two_roles: Measurement | None
 
     @property
     def speedup(self) -> float:
@@ -64,12 +67,20 @@ def specialization(record: Record, intensity: int = 1, **params: int) -> tuple[P
     fastest numbers of loader and storer warps count, unless ``params`` fixes them.
     """
     pairs = []
-    for unified in record.select("tile_03_pipeline_unified", INTENSITY=intensity):
-        stages, ctas = unified.params["STAGES"], unified.ctas_per_sm
-        if record.select("tile_04_pipeline_roles", ctas, STAGES=stages, INTENSITY=intensity, **params):
-            roles = record.find("tile_04_pipeline_roles", ctas, STAGES=stages, INTENSITY=intensity, **params)
-            pairs.append(Pair(stages, ctas, intensity, unified, roles))
+    same = {"COMPUTE_THREADS": FIXED["COMPUTE_THREADS"], "INTENSITY": intensity, **params}
+    for unified in record.select("tile_03_pipeline_unified", **_own("tile_03_pipeline_unified", same)):
+        ctas, equal = unified.ctas_per_sm, {**same, "STAGES": unified.params["STAGES"]}
+        roles, two_roles = (
+            record.find(name, ctas, **_own(name, equal)) if record.select(name, ctas, **_own(name, equal)) else None
+            for name in ("tile_04_pipeline_roles", "tile_04_two_roles")
+        )
+        if roles:
+            pairs.append(Pair(equal["STAGES"], ctas, intensity, unified, roles, two_roles))
     return tuple(sorted(pairs, key=lambda pair: (pair.ctas_per_sm, pair.stages)))
+
+
+def _own(kernel: str, params: Mapping[str, int]) -> dict[str, int]:
+    return {name: value for name, value in params.items() if name in get(kernel).defaults}
 
 
 def ladder_text(record: Record, intensity: int = 1) -> str:
@@ -94,12 +105,13 @@ def ladder_text(record: Record, intensity: int = 1) -> str:
 
 def specialization_text(record: Record, intensity: int = 1) -> str:
     """Return :func:`specialization` as text."""
-    body = [["CTA/SM", "stages", "unified ms", "roles ms", "loaders", "storers", "specialization buys"]]
+    body = [["CTA/SM", "stages", "unified ms", "roles ms", "warps", "specialization buys", "without storers ms"]]
     for p in specialization(record, intensity):
         verdict = f"{p.speedup:.2f}x" if p.decided else f"{p.speedup:.2f}x (within the spread)"
-        warps = [str(p.roles.params[name]) for name in ("LOADER_WARPS", "STORER_WARPS")]
+        warps = "{LOADER_WARPS} load, {STORER_WARPS} store".format(**p.roles.params)
         times = [f"{p.unified.median_ms:.3f}", f"{p.roles.median_ms:.3f}"]
-        body.append([str(p.ctas_per_sm), str(p.stages), *times, *warps, verdict])
+        without = f"{p.two_roles.median_ms:.3f}" if p.two_roles else ""
+        body.append([str(p.ctas_per_sm), str(p.stages), *times, warps, verdict, without])
     return f"same stages, occupancy and compute threads, intensity {intensity}, {record.label}\n{_table(body)}"
 
 

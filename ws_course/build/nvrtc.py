@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import re
@@ -88,12 +89,28 @@ def compile_cubin(
     constants = {name: str(value) for name, value in sorted((defines or {}).items())}
     folders = header_folders()
     name = key(source, entry, file, constants, arch, STD, _versions(folders), _own_headers(), signature.appendix(entry))
-    if data := _CACHE.get(name):
-        head, _, image = data.partition(b"\n")
-        return Cubin(image=image, arch=arch, **json.loads(head))
+    if cubin := _unpack(_CACHE.get(name), arch):
+        return cubin
     cubin = _compile(source, entry, file, constants, arch, folders)
-    _CACHE.put(name, json.dumps({"symbol": cubin.symbol, "log": cubin.log}).encode() + b"\n" + cubin.image)
+    _CACHE.put(name, _pack(cubin))
     return cubin
+
+
+def _pack(cubin: Cubin) -> bytes:
+    head = {"symbol": cubin.symbol, "log": cubin.log, "sha256": hashlib.sha256(cubin.image).hexdigest()}
+    return json.dumps(head).encode() + b"\n" + cubin.image
+
+
+def _unpack(data: bytes | None, arch: str) -> Cubin | None:
+    """Return what :func:`_pack` packed, or None if it is not there or not whole."""
+    head, _, image = (data or b"").partition(b"\n")
+    try:
+        known = json.loads(head)
+        if known["sha256"] == hashlib.sha256(image).hexdigest():
+            return Cubin(image, known["symbol"], arch, known["log"])
+    except (ValueError, KeyError, TypeError):
+        pass
+    return None
 
 
 def _compile(

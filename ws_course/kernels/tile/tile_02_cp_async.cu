@@ -44,7 +44,7 @@ __device__ void load(SharedStorage& s, int stage, const float* a, const float* b
   pipe.producer_acquire();  // thread scope: nothing to wait for, the __syncthreads in the kernel emptied the stage
   cuda::memcpy_async(block, s.a[stage], reinterpret_cast<const float4*>(a), bytes, pipe);
   cuda::memcpy_async(block, s.b[stage], reinterpret_cast<const float4*>(b), bytes, pipe);
-  pipe.producer_commit();
+  pipe.producer_commit();  // one batch more in flight; consumer_wait takes them in this order
 }
 // [/load]
 
