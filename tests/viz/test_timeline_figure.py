@@ -24,6 +24,7 @@ def test_a_role_is_what_a_warp_did():
     assert role({"compute"}) == "compute"
     assert role({"wait"}) == "waiting"
     assert role({"store", "load", "wait"}) == "load+store"
+    assert role({"store", "compute", "load"}) == "every role"
 
 
 def test_rows_are_grouped_by_block_then_role():

@@ -38,8 +38,8 @@ def test_a_step_dims_what_comes_later_and_nothing_before(viewer):
 
 def test_the_words_follow_the_step(viewer):
     viewer.step.value = viewer.moments.index(10)
-    assert "tick 10: loader warp 0: loading tile 1; compute warps 1, 2: waiting for full[0]" in viewer.words.value
-    assert "storer warp 3: waiting for out full" in viewer.words.value
+    assert "tick 10: loader warp 0: loading tile 1; compute warps 1, 2: waiting at full[0]" in viewer.words.value
+    assert "storer warp 3: waiting at out full" in viewer.words.value
     viewer.step.value = len(viewer.moments) - 1
     assert "loader warp 0: finished" in viewer.words.value
 

@@ -18,10 +18,12 @@ _NAMES = {"load": "load", "compute": "compute", "store": "store", "wait": "wait"
 
 
 def role(works: Collection[str]) -> str:
-    """Name a warp's role by the work it did: "loader", "compute", "storer", "waiting", or "load+store" for several."""
+    """Name a warp's role by the work it did: "loader", "compute", "storer", "waiting", "load+store", "every role"."""
     did = [work for work in _ROLES if work in works]
     if not did:
         return "waiting"
+    if len(did) == len(_ROLES):
+        return "every role"
     return _ROLES[did[0]] if len(did) == 1 else "+".join(did)
 
 

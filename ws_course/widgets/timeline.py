@@ -17,7 +17,7 @@ from ws_course.viz.provenance import Origin
 from ws_course.viz.spans import rows
 from ws_course.widgets.fallback import picture_bundle
 
-_DOING = {"load": "loading", "compute": "computing", "store": "storing", "wait": "waiting for"}
+_DOING = {"load": "loading", "compute": "computing", "store": "storing", "wait": "waiting at"}
 
 
 class TimelineViewer:
@@ -87,7 +87,13 @@ class TimelineViewer:
             span = now.get((block, warp))
             if span is None:
                 return block, role, "between two jobs" if self._later(block, warp, moment) else "finished"
-            what = span.name or "a barrier" if span.work == "wait" else f"tile {span.item}" if span.item >= 0 else ""
+            what = (
+                span.name.strip() or "a barrier"
+                if span.work == "wait"
+                else f"tile {span.item}"
+                if span.item >= 0
+                else ""
+            )
             return block, role, f"{_DOING[span.work]} {what}".strip()
 
         phrases = []
