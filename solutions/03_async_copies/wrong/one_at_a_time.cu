@@ -1,0 +1,32 @@
+// expect: AssertionError
+// cell: wave
+// Right, but nothing travels behind the arithmetic.
+#include <cuda/pipeline>
+#include <ws/trace.cuh>
+
+__global__ void wave(const float* x, float* y, int rows) {
+  __shared__ float ring[STAGES][ROW];
+  const int i = threadIdx.x;  // a block has ROW threads
+  auto pipe = cuda::make_pipeline();
+  auto issue = [&](int row, int stage) {
+    ws::Span span(ws::Work::load, row);
+    pipe.producer_acquire();
+    cuda::memcpy_async(&ring[stage][i], &x[row * ROW + i], cuda::aligned_size_t<4>(4), pipe);
+    pipe.producer_commit();
+  };
+  // 1. Fill the ring.
+  int stage = 0;  // the stage that holds this row
+  for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+    // 2. This row has landed for everybody; a later row is on its way.
+    issue(row, stage);
+    pipe.consumer_wait();
+    __syncthreads();
+    {
+      ws::Span span(ws::Work::compute, row);
+      y[row * ROW + i] = ring[stage][i] - ring[stage][(i + 1) % ROW];
+    }
+    // 3. Next stage.
+    pipe.consumer_release();
+    stage = (stage + 1) % STAGES;
+  }
+}
