@@ -48,13 +48,15 @@ class Cache:
             return None
         return data
 
-    def put(self, name: str, data: bytes) -> None:
+    def put(self, name: str, data: bytes, executable: bool = False) -> None:
         """Store ``data``: readers see all of it or nothing, also with several writers."""
         path = self._path(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as new:
                 new.write(data)
+            if executable:
+                os.chmod(new.name, 0o755)
             os.replace(new.name, path)
             self._prune(path.parent)
         except OSError:

@@ -88,10 +88,9 @@ def runner() -> Path:
         whole.write_text("".join(f'#include "{unit}"\n' for unit in sorted((EMULATOR / "cpp").glob("*.cpp"))))
         command = [*compiler.command, STD, *_RUNNER, f"-I{SHADOW}", str(whole), "-rdynamic", "-o", str(out), "-ldl"]
         _run(command, "the emulator", place)
-        _KERNELS.put(name, out.read_bytes())
+        _KERNELS.put(name, out.read_bytes(), executable=True)
     if not path.is_file():
         raise ToolchainError(f"the emulator could not be kept in {folder()}: free some space there, or set WS_COURSE_CACHE to a folder that can be written")
-    path.chmod(0o755)
     return path
 
 
