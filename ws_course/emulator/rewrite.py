@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ws_course.emulator.ptx import NotEmulated, Statement, translate
+
 _SKIP = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
@@ -86,10 +88,11 @@ def _in_function(bare: str, at: int) -> bool:
     return bool(stack and stack[-1])
 
 
-def _split(declarators: str) -> list[str]:
+def _split(declarators: str, opening: str = "([{<", closing: str = ")]}>") -> list[str]:
+    """Split at the commas outside brackets; angle brackets count in declarations, not in expressions."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(declarators):
-        depth += (c in "([{<") - (c in ")]}>")
+        depth += (c in opening) - (c in closing)
         if c == "," and depth == 0:
             parts.append(declarators[start:i])
             start = i + 1
@@ -165,6 +168,7 @@ def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
         else:
             edits.append((d.start, d.end + 1, newlines))
             macros += _file_scope_macros(d, number)
+    edits += _asm_edits(source, bare)
     text = source
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
@@ -177,6 +181,52 @@ def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
     head = "".join(f"{line}\n" for line in macros) + f'#line 1 "{file}"\n'
     tail = f'\n#line 1 "{file}:entry"\nextern "C" const ::ws_emu::Entry* ws_emu_entry() {{ return ::ws_emu::Bind<&{entry}>::entry(); }}\n'
     return Rewritten(head + text + tail, kernels, dims)
+
+
+def _asm_edits(source: str, bare: str) -> list[tuple[int, int, str]]:
+    """Replace each ``asm`` statement by the C++ that does what its instructions do."""
+    edits = []
+    for number, m in enumerate(re.finditer(r"\b(?:asm|__asm__|__asm)\b\s*(?:volatile|__volatile__)?\s*\(", bare)):
+        close = _close(bare, m.end() - 1)
+        line = _line(source, m.start())
+        sections = _sections(source[m.end() : close], bare[m.end() : close])
+        template = "".join(_string(part) for part in re.findall(r'R"\w*\(.*?\)\w*"|"(?:\\.|[^"\\])*"', sections[0], re.S))
+        operands = [[_asm_operand(p, line) for p in _split(section, "([{", ")]}") if p.strip()] for section in sections[1:3]]
+        outputs, inputs = (operands + [[], []])[:2]
+        try:
+            new = translate(Statement(template, outputs, inputs, number))
+        except NotEmulated as error:
+            raise RewriteError(
+                f"not emulated: {error}", line, "inline PTX: docs/emulator.md lists the instructions that are understood", "not-emulated"
+            ) from None
+        edits.append((m.start(), close + 1, new + "\n" * source.count("\n", m.start(), close + 1)))
+    return edits
+
+
+def _sections(text: str, bare: str) -> list[str]:
+    """Split an asm statement at the colons outside brackets (``::`` is two of them, but not inside a qualified name)."""
+    parts, depth, start, i = [], 0, 0, 0
+    while i < len(bare):
+        c = bare[i]
+        depth += (c in "([{") - (c in ")]}")
+        if c == ":" and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+        i += 1
+    return [*parts, text[start:]]
+
+
+def _string(literal: str) -> str:
+    if literal.startswith('R"'):
+        return re.sub(r'^R"\w*\(|\)\w*"$', "", literal)
+    return literal[1:-1].replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+
+
+def _asm_operand(text: str, line: int) -> tuple[str, str]:
+    m = re.match(r'\s*(?:\[\s*\w+\s*\])?\s*"([^"]*)"\s*\((.*)\)\s*$', text, re.S)
+    if not m:
+        raise RewriteError(f"not emulated: the asm operand {text.strip()}", line, "write it as \"r\"(expression)", "not-emulated")
+    return m.group(1).lstrip("=+&"), " ".join(m.group(2).split())
 
 
 def _name_structs(bare: str) -> tuple[list[tuple[int, int, str]], set[str]]:

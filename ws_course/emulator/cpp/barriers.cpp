@@ -48,32 +48,32 @@ void release(std::vector<Thread*>& waiting, const Clocks& c, std::uint64_t time)
   waiting.clear();
 }
 
+// __syncthreads() may stand in a branch only if the whole block takes it (CUDA C++ Programming Guide, "Synchronization
+// Functions"); within a warp the instruction demands it as well (PTX ISA, "barrier": .aligned).
 void check_same_call_site(Block& block, const BlockBarrier& bar) {
-  std::map<unsigned, std::pair<unsigned, Where>> first;  // by warp
-  for (auto& [rank, where] : bar.who) {
-    auto [it, fresh] = first.try_emplace(rank / 32, rank, where);
-    const Where& other = it->second.second;
-    if (fresh || other.line == where.line) continue;
-    const Thread *a = &block.threads[it->second.first], *b = &block.threads[rank];
-    int low = std::min(other.line, where.line);
-    const Thread* early = other.line == low ? a : b;
-    const Thread* late = other.line == low ? b : a;
-    report({"illegal-collective",
-            text("__syncthreads() in a branch: warp %u lane %u is at line %d while lane %u of the same warp is at line %d", early->rank / 32,
-                 early->rank % 32, low, late->rank % 32, std::max(other.line, where.line)),
-            "a block barrier is a call of all threads: take it out of the branch", "",
-            place_of(early, early == a ? other : where),
-            {place_of(late, late == a ? other : where, "the other barrier")},
-            {}});
-    return;
+  const std::pair<unsigned, Where>* first = nullptr;
+  const std::pair<unsigned, Where>* other = nullptr;
+  for (auto& call : bar.who) {
+    if (!first) first = &call;
+    else if (call.second.line != first->second.line && (!other || call.first / 32 == first->first / 32)) other = &call;
   }
+  if (!other) return;
+  if (first->second.line > other->second.line) std::swap(first, other);
+  const Thread *a = &block.threads[first->first], *b = &block.threads[other->first];
+  std::string them = a->rank / 32 == b->rank / 32 ? text("lane %u of the same warp", b->rank % 32) : text("warp %u lane %u", b->rank / 32, b->rank % 32);
+  report({"illegal-collective",
+          text("__syncthreads() in a branch: warp %u lane %u is at line %d while %s is at line %d", a->rank / 32, a->rank % 32, first->second.line,
+               them.c_str(), other->second.line),
+          "a block barrier is one call that all threads of the block make together: take it out of the branch", "", place_of(a, first->second),
+          {place_of(b, other->second, "the other barrier")},
+          {}});
 }
 
 void try_complete(Block& block, int id) {
   BlockBarrier& bar = block.barriers[id];
   unsigned needed = bar.expected ? bar.expected : block.alive;
   if (!bar.arrived || bar.arrived < needed) return;
-  check_same_call_site(block, bar);
+  if (id == 0 && !bar.expected) check_same_call_site(block, bar);
   Clocks c = bar.meeting.freeze();
   bar.reduced[bar.round & 1] = bar.accumulating;
   std::vector<Thread*> waiting = std::move(bar.waiting);
@@ -334,7 +334,7 @@ std::string describe_block_wait(const Thread* t, std::string& hint) {
       hint = "a block barrier inside a branch or a loop that not all threads take: every thread that is still running must reach it";
     else
       hint = "the barrier's count includes threads that never arrive: compare the count with the warps that really take part";
-    return text("%u of %u threads have arrived, %u are missing", bar.arrived, needed, needed - bar.arrived);
+    return text("%u of %u threads have arrived, %u %s missing", bar.arrived, needed, needed - bar.arrived, needed - bar.arrived == 1 ? "is" : "are");
   }
   for (auto& r : block.rendezvous[t->rank / 32])
     if (t->wait.object == &r) {

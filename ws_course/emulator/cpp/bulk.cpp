@@ -335,14 +335,9 @@ std::string describe_register_wait(const Thread* t, std::string& hint) {
 }
 
 bool elect(unsigned mask, Where w) {
-  unsigned lane = current->rank % 32;
-  warp_sync(mask, "elect.sync", false, w);
-  unsigned alive = 0;
-  for (unsigned i = 0; i < 32; ++i) {
-    unsigned rank = current->rank / 32 * 32 + i;
-    if (((mask >> i) & 1u) && rank < current->block->threads.size() && current->block->threads[rank].state != State::finished) alive |= 1u << i;
-  }
-  return lane == unsigned(__builtin_ctz(alive));
+  unsigned here = 0;
+  warp_exchange(mask, 0, "elect.sync", w, &here);
+  return current->rank % 32 == unsigned(__builtin_ctz(here));
 }
 
 void load_memory(void* to, const void* from, std::size_t bytes, Where w) {

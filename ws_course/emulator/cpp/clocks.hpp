@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace ws_emu {
@@ -98,8 +99,8 @@ class Gathering {
  public:
   void add(const Knowledge& k, Agent self, Clock clock) {
     if (k.base && k.base != last_) {
-      raise(sum_, *k.base);
       last_ = k.base;
+      if (merged_.insert(k.base).second) raise(sum_, *k.base);
     }
     for (const Knowledge::Entry& e : k.newer) raise(sum_, e.agent, e.clock);
     raise(sum_, self, clock);
@@ -111,6 +112,7 @@ class Gathering {
     k.foreign = foreign_.foreign;
     sum_ = Vector{};
     last_.reset();
+    merged_.clear();
     foreign_.foreign.reset();
     return k;
   }
@@ -118,6 +120,7 @@ class Gathering {
  private:
   Vector sum_;
   std::shared_ptr<const Vector> last_;
+  std::set<std::shared_ptr<const Vector>> merged_;  // bases that are part of the sum already
   Knowledge foreign_;
 };
 

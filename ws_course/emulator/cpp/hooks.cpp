@@ -24,7 +24,7 @@ inline void plain(const void* p, const void* pc) {
 inline void plain_range(const void* p, std::size_t bytes, bool write, const void* pc) {
   AccessKind kind;
   kind.write = write;
-  if (current) check_access(current, p, bytes, kind, site_of_pc(pc));
+  if (current && bytes) check_access(current, p, bytes, kind, site_of_pc(pc));
 }
 
 // `volatile` is how kernels without atomics poll a flag: it is treated as a relaxed atomic, and it lets others run.
@@ -61,6 +61,21 @@ ACCESS(8)
 ACCESS(16)
 extern "C" void __tsan_read_range(void* p, std::size_t n) { plain_range(p, n, false, PC); }
 extern "C" void __tsan_write_range(void* p, std::size_t n) { plain_range(p, n, true, PC); }
+// clang calls these for the memory functions.
+extern "C" void* __tsan_memset(void* p, int value, std::size_t n) {
+  plain_range(p, n, true, PC);
+  return std::memset(p, value, n);
+}
+extern "C" void* __tsan_memcpy(void* to, const void* from, std::size_t n) {
+  plain_range(from, n, false, PC);
+  plain_range(to, n, true, PC);
+  return std::memcpy(to, from, n);
+}
+extern "C" void* __tsan_memmove(void* to, const void* from, std::size_t n) {
+  plain_range(from, n, false, PC);
+  plain_range(to, n, true, PC);
+  return std::memmove(to, from, n);
+}
 extern "C" void __tsan_vptr_update(void**, void*) {}
 extern "C" void __tsan_vptr_read(void**) {}
 extern "C" void __tsan_func_entry(void*) {}

@@ -104,15 +104,24 @@ void race(Thread* t, const void* p, AccessKind kind, SiteId site, const Record& 
   const char* mine = kind.write ? "writes" : "reads";
   std::string message, hint;
   bool same_block = other.block == long(t->block->number);
-  if (copy && !kind.copier) {
-    message = text("%s %s %s while the asynchronous copy started in another place may still be %s it: nobody who orders this access has "
-                   "waited for the copy",
-                   who(t).c_str(), mine, object.c_str(), r.write ? "writing" : "reading");
+  const bool own = copy && other.block == long(t->block->number) && other.warp == int(t->rank / 32) && other.lane == int(t->rank % 32);
+  const char* doing = r.write ? "writing" : "reading";
+  if (copy && !kind.copier && own) {
+    message = text("%s %s %s while the asynchronous copy that this thread started may still be %s it: the thread has not waited for it", who(t).c_str(),
+                   mine, object.c_str(), doing);
+    hint = "program order does not cover an asynchronous copy: wait for it (consumer_wait, wait_prior), even in the thread that started it";
+  } else if (copy && !kind.copier) {
+    message = text("%s %s %s while the asynchronous copy that warp %d lane %d started may still be %s it", who(t).c_str(), mine, object.c_str(),
+                   other.warp, other.lane, doing);
     hint = r.write ? "the thread that started the copy waits for it, and then a barrier tells the others; a barrier alone finishes no copy"
                    : "wait until the copy has read its source before you write there again";
+  } else if (copy) {
+    message = text("the asynchronous copy that %s starts %s %s, while an earlier copy that %s it has not been waited for", who(t).c_str(),
+                   kind.write ? "writes" : "reads", object.c_str(), r.write ? "writes" : "reads");
+    hint = "a slot may be used again when everybody has waited for the copy before";
   } else if (kind.copier) {
-    message = text("the asynchronous copy that %s starts %s %s, which another thread %s with nothing in between that orders the two",
-                   who(t).c_str(), kind.write ? "overwrites" : "reads", object.c_str(), theirs);
+    message = text("the asynchronous copy that %s starts %s %s, which %s %s, and nothing orders the two", who(t).c_str(),
+                   kind.write ? "overwrites" : "reads", object.c_str(), text("warp %d lane %d", other.warp, other.lane).c_str(), theirs);
     hint = kind.write && !r.write ? "the slot is refilled before its readers have released it: wait for them first"
                                   : "publish the data with a barrier before the copy starts";
   } else if (kind.barrier) {

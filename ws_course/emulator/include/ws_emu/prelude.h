@@ -51,6 +51,7 @@ constexpr int warpSize = 32;
 #include <ws_emu/atomics.h>
 #include <ws_emu/intrinsics.h>
 #include <ws_emu/warp.h>
+#include <ws_emu/asm.h>
 
 #define printf(...) ::ws_emu::device_printf(__VA_ARGS__)
 #undef assert
