@@ -33,8 +33,23 @@ class TestNearest:
         assert not found.differs
         assert found.measurement.ctas_per_sm == 2 and found.measurement.params["LOADER_WARPS"] == 4
 
-    def test_what_was_not_asked_for_stays_at_the_default(self, record):
-        assert nearest(record, ROLES, {"ctas_per_sm": 1}).measurement.params["STORER_WARPS"] == 2
+    def test_of_what_nobody_asked_for_the_fastest_is_taken_and_named(self, record):
+        faster = tuple(
+            replace(m, times_ms=tuple(0.9 * t for t in m.times_ms)) if m.params.get("STORER_WARPS") == 1 else m
+            for m in record.measurements
+        )
+        found = nearest(replace(record, measurements=faster), ROLES, {"ctas_per_sm": 1})
+        assert found.measurement.params["STORER_WARPS"] == 1 and found.free == {"STORER_WARPS": 1}
+
+    def test_constants_of_all_rungs_stay_at_their_defaults(self, record):
+        # Twice the threads are faster here, and still not what a comparison of pipelines may change.
+        wide = tuple(
+            replace(m, params={**m.params, "COMPUTE_THREADS": 256}, times_ms=tuple(0.5 * t for t in m.times_ms))
+            for m in record.measurements
+        )
+        usual = tuple(replace(m, params={**m.params, "COMPUTE_THREADS": 128}) for m in record.measurements)
+        found = nearest(replace(record, measurements=wide + usual), ONE, {"ctas_per_sm": 2, "INTENSITY": 4})
+        assert found.measurement.params["COMPUTE_THREADS"] == 128 and not found.differs and not found.free
 
     def test_the_problem_is_kept_before_the_occupancy_before_the_stages(self, record):
         found = nearest(record, ROLES, {"ctas_per_sm": 2, "STAGES": 3, "LOADER_WARPS": 1, "INTENSITY": 4})
@@ -123,6 +138,14 @@ class TestKnobs:
         knobs = Comparison(record, ctas_per_sm=2, LOADER_WARPS=4, INTENSITY=4).knobs
         assert (knobs["ctas_per_sm"].value, knobs["LOADER_WARPS"].value, knobs["INTENSITY"].value) == (2, 4, 4)
 
+    def test_a_kernel_beside_the_ladder_is_offered_when_asked_for(self, record):
+        beside = "tile_04_two_roles"
+        more = tuple(replace(m, kernel=beside, params={"INTENSITY": 1}) for m in record.select(ROLES, INTENSITY=1))
+        record = replace(record, measurements=record.measurements + more)
+        assert beside not in Comparison(record).rungs
+        widget = Comparison(record, kernels=[ROLES, beside])
+        assert widget.selected == [ROLES, beside] and "04 two roles" in widget.question.value
+
     def test_wrong_calls_are_refused(self, record):
         with pytest.raises(ValueError, match="no knob STAGE:"):
             Comparison(record, STAGE=3)
@@ -165,7 +188,12 @@ class TestMeasuring:
         widget.guess.value = 1.5
         widget.reveal.click()
         widget.measure.click()
-        assert asked == [([ONE, ROLES], {"ctas": [2], "stages": [2], "loader_warps": [1], "intensities": [1]})]
+        assert asked == [
+            (
+                [ONE, ROLES],
+                {"ctas": [2], "stages": [2], "loader_warps": [1], "storer_warps": (1, 2), "intensities": [1]},
+            )
+        ]
         assert "measured now (Own device)" in said(widget) and widget.source.value == "now"
         widget.rungs["tile_02_cp_async"].value = True
         assert "02 cp async was not measured here yet." in said(widget)

@@ -92,7 +92,16 @@ def ladder(
             ax.annotate(bar.series, (0, y), **after, fontsize=palette.SMALL_SIZE, color=palette.text_on(colour))
     for name, guess in guesses.items():
         y = names.index(name)
-        ax.barh(y, guess, 0.8, fill=False, edgecolor=palette.INK, linewidth=1.3, linestyle=(0, (3, 2)))
+        ax.barh(
+            y,
+            guess,
+            0.8,
+            fill=False,
+            edgecolor=palette.INK,
+            linewidth=1.3,
+            linestyle=(0, (3, 2)),
+            path_effects=palette.outlined(),
+        )
         if all(bar.hidden for bar in bars if bar.name == name):
             clear = max(guess, limit_ms or 0)
             ax.annotate(f"your guess: {guess:.3f} ms", (clear, y), **after, **palette.SMALL)

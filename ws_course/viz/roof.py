@@ -74,7 +74,7 @@ def roofs(
     palette.dress(ax)
     ridge = [peak_tflop_s * 1000 / bandwidth_gb_s] if peak_tflop_s else []
     at = [point.intensity for point in around] + ridge
-    low, high = min(at) / 6, max(at) * 12
+    low, high = min(at) / 6, max(at) * 9
     xs = [low, *ridge, high]
     ys = [attainable(x, bandwidth_gb_s, peak_tflop_s) for x in xs]
     top = 5 * max(ys)
@@ -100,6 +100,8 @@ def place(ax: Axes, points: Sequence[Point]) -> list[Artist]:
     """Draw only the kernels, each named beside its point; return what was drawn."""
     low, high = ax.get_ylim()
     heights = spread_out([math.log10(p.tflop_s) for p in points], gap=0.075 * math.log10(high / low))
+    # Names hang below the highest point: above it is the roof.
+    above = max(heights, default=0) - max((math.log10(p.tflop_s) for p in points), default=0)
     drawn = []
     for i, (point, height) in enumerate(zip(points, heights, strict=True)):
         colour = point.colour or palette.rung(i, len(points))
@@ -107,7 +109,7 @@ def place(ax: Axes, points: Sequence[Point]) -> list[Artist]:
         drawn += ax.plot(point.intensity, point.tflop_s, shape, color=colour, markersize=7, markeredgecolor=rim)
         # A patch of paper keeps the roof from crossing the words.
         clear = {"facecolor": palette.PAPER, "edgecolor": "none", "alpha": 0.85, "pad": 0.5}
-        words = (point.intensity * 1.6, 10**height)
+        words = (point.intensity * 1.6, 10 ** (height - above))
         drawn += ax.plot(
             *zip((point.intensity, point.tflop_s), words, strict=True), color=colour, linewidth=0.8, zorder=1
         )

@@ -25,7 +25,9 @@ KNOBS = {"ctas_per_sm": "CTAs per SM", "STAGES": "stages", "LOADER_WARPS": "load
 # How much a different value hurts when the nearest measurement is looked for: another intensity is another problem,
 # another number of CTAs another occupancy, and so on down.
 _WEIGHT = {"INTENSITY": 8.0, "ctas_per_sm": 4.0, "STAGES": 2.0, "LOADER_WARPS": 1.0}
-_OTHER_WEIGHT = 0.5
+# Constants that every rung has stay at their defaults, or a comparison would mix two changes.
+_SHARED = frozenset.intersection(*(frozenset(spec.defaults) for spec in catalog.LADDER))
+_SHARED_WEIGHT = 16.0
 
 # Inches.
 _HEIGHT, _LADDER_WIDTH, _ROOF_WIDTH = 3.4, 5.6, 3.9
@@ -33,10 +35,14 @@ _HEIGHT, _LADDER_WIDTH, _ROOF_WIDTH = 3.4, 5.6, 3.9
 
 @dataclass(frozen=True)
 class Found:
-    """Pair a measurement with the knobs in which it differs from what was asked for: name → (asked, shown)."""
+    """Pair a measurement with the knobs in which it differs from what was asked for: name → (asked, shown).
+
+    ``free`` holds the constants of its own that nobody asked for, such as the number of storer warps.
+    """
 
     measurement: Measurement
     differs: Mapping[str, tuple[int, int]]
+    free: Mapping[str, int]
 
     @property
     def name(self) -> str:
@@ -57,22 +63,24 @@ def settings(measurement: Measurement) -> dict[str, int]:
 def nearest(record: Record, kernel: str, wanted: Mapping[str, int]) -> Found:
     """Return the measurement of ``kernel`` closest to ``wanted``; raise ``KeyError`` if there is none.
 
-    Knobs that the kernel does not have are ignored. Distances are ratios, and constants that were not asked for stay
-    near the kernel's defaults.
+    Knobs that the kernel does not have are ignored. Distances are ratios. Constants that all rungs have stay near their
+    defaults; of the constants that only this kernel has, the fastest combination is taken.
     """
     measured = record.select(kernel)
     if not measured:
         known = ", ".join(dict.fromkeys(m.kernel for m in record.measurements)) or "nothing"
         raise KeyError(f"{kernel} is not in this record: it holds {known}")
-    usual = {**catalog.get(kernel).defaults, **wanted}
+    shared = {name: value for name, value in catalog.get(kernel).defaults.items() if name in _SHARED}
+    asked = {**shared, **wanted}
 
     def distance(measurement: Measurement) -> float:
-        have = {name: value for name, value in settings(measurement).items() if name in usual}
-        return sum(_WEIGHT.get(name, _OTHER_WEIGHT) * abs(math.log2(v / usual[name])) for name, v in have.items())
+        have = {name: value for name, value in settings(measurement).items() if name in asked}
+        return sum(_WEIGHT.get(name, _SHARED_WEIGHT) * abs(math.log2(v / asked[name])) for name, v in have.items())
 
-    best = min(measured, key=distance)
+    best = min(measured, key=lambda m: (distance(m), m.median_ms))
     have = settings(best)
-    return Found(best, {name: (v, have[name]) for name, v in wanted.items() if name in have and have[name] != v})
+    differs = {name: (v, have[name]) for name, v in wanted.items() if name in have and have[name] != v}
+    return Found(best, differs, {name: value for name, value in have.items() if name not in {*asked, *KNOBS}})
 
 
 class Comparison:
@@ -93,11 +101,12 @@ class Comparison:
         **params: int,
     ) -> None:
         record = record or load("tile-ladder")
-        recorded = {m.kernel for m in record.measurements}
-        self.kernels = [spec.name for spec in catalog.LADDER if spec.name in recorded]
-        chosen = list(kernels or (self.kernels[0], self.kernels[-1]))
+        offered = [spec.name for spec in catalog.LADDER if record.select(spec.name)]
+        chosen = list(kernels or (offered[0], offered[-1]))
         for kernel in chosen:
             nearest(record, kernel, {})
+        # Kernels beside the ladder are offered only where a lesson asks for them.
+        self.kernels = offered + [kernel for kernel in chosen if kernel not in offered]
         if unknown := params.keys() - KNOBS.keys():
             raise ValueError(f"there is no knob {', '.join(sorted(unknown))}: there are {', '.join(KNOBS)}")
         self._revealed = self._guessed = False
@@ -192,6 +201,7 @@ class Comparison:
                 ctas=[wanted["ctas_per_sm"]],
                 stages=[wanted["STAGES"]],
                 loader_warps=[wanted["LOADER_WARPS"]],
+                storer_warps=(1, 2),
                 intensities=[wanted["INTENSITY"]],
             )
         except (BackendError, RuntimeError) as problem:
@@ -320,21 +330,23 @@ def _blank(width: float, box: tuple[float, float, float, float]) -> tuple[Pictur
 
 
 def _bar(found: Found, hidden: bool) -> Bar:
-    # A bar that is not what was asked for says so itself.
-    return Bar.of(found.measurement, _words({knob: shown for knob, (_, shown) in found.differs.items()}), hidden)
+    # A bar that is not what was asked for says so itself, and so does one with more constants than there are knobs.
+    shown = {**{knob: shown for knob, (_, shown) in found.differs.items()}, **found.free}
+    return Bar.of(found.measurement, _words(shown), hidden)
 
 
 def _point(measurement: Measurement) -> Point:
-    # The number of the rung is enough: its name and colour stand beside its bar.
+    # The number of a rung is enough: its name and colour stand beside its bar.
     point = Point.of(measurement)
-    return replace(point, name=point.name.split()[0])
+    on_the_ladder = any(spec.name == measurement.kernel for spec in catalog.LADDER)
+    return replace(point, name=point.name.split()[0]) if on_the_ladder else point
 
 
 def _words(knobs: Mapping[str, int]) -> str:
     """Return settings as a reader says them: "1 CTA per SM, 2 stages, intensity 1"."""
     said = []
     for knob, value in knobs.items():
-        words = KNOBS[knob]
+        words = KNOBS.get(knob, knob.lower().replace("_", " "))
         if knob == "INTENSITY":
             said.append(f"{words} {value}")
         else:

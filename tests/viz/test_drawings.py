@@ -1,4 +1,4 @@
-"""The committed drawings are what their scripts draw today."""
+"""The committed drawings are what their scripts draw today, from the record that is committed today."""
 
 import re
 import runpy
@@ -10,7 +10,11 @@ from PIL import Image
 
 from ws_course import viz
 
-SCRIPTS = sorted((Path(__file__).parents[2] / "notebooks" / "figures").glob("[0-9][0-9]_*.py"))
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted((ROOT / "notebooks" / "figures").glob("[0-9][0-9]_*.py"))
+# Each script with the place of its pictures, without suffix.
+DRAWN = [(script, script.with_suffix("")) for script in SCRIPTS]
+DRAWN += [(ROOT / "notebooks" / "figures" / "ladder.py", ROOT / "docs" / "images" / "ladder")]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
@@ -18,12 +22,12 @@ def test_every_lesson_of_the_first_part_has_a_drawing():
     assert {script.name[:2] for script in SCRIPTS} >= {"00", "01", "02", "03", "04", "05"}
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_committed_pictures_are_up_to_date(script, tmp_path):
+@pytest.mark.parametrize(("script", "place"), DRAWN, ids=[place.name for _, place in DRAWN])
+def test_committed_pictures_are_up_to_date(script, place, tmp_path):
     figure = runpy.run_path(str(script))["draw"]()
     fresh_png, fresh_svg = viz.save(figure, tmp_path / script.stem)
-    stored_png, stored_svg = script.with_suffix(".png"), script.with_suffix(".svg")
-    redo = f"run: python {script.relative_to(Path(__file__).parents[2])}"
+    stored_png, stored_svg = place.with_suffix(".png"), place.with_suffix(".svg")
+    redo = f"run: python {script.relative_to(ROOT)}"
 
     fresh, stored = (np.asarray(Image.open(p).convert("RGB"), dtype=int) for p in (fresh_png, stored_png))
     assert fresh.shape == stored.shape, redo
@@ -40,6 +44,11 @@ def test_committed_pictures_are_up_to_date(script, tmp_path):
 def test_drawings_say_that_they_are_schematic(script):
     figure = runpy.run_path(str(script))["draw"]()
     assert figure.describe().endswith("schematic, not to scale")
+
+
+def test_the_readme_picture_shows_recorded_numbers():
+    figure = runpy.run_path(str(ROOT / "notebooks" / "figures" / "ladder.py"))["draw"]()
+    assert "recorded (" in figure.describe()
 
 
 def _without_names(svg):
