@@ -150,6 +150,9 @@ def test_the_cache_forgets_the_least_recently_used(monkeypatch, tmp_path):
     assert store.get("00") is None
 
 
+@pytest.mark.skipif(
+    not set(device.HEADER_PACKAGES) <= set(device.packages()), reason="no header packages here: a toolkit has to do"
+)
 def test_headers_come_from_the_wheels():
     for folder in nvrtc.header_folders():
         assert "site-packages" in folder.parts

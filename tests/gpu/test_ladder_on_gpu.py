@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ws_course.kernels.catalog import LADDER
+from ws_course.kernels.catalog import ABLATIONS, LADDER, MATMUL
 from ws_course.problem import TileProblem
 from ws_course.runtime.kernel import Kernel
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.gpu
 
 VARIANTS = [
     (spec, params)
-    for spec in LADDER
+    for spec in (*LADDER, *ABLATIONS)
     for params in (
         {},
         {"TILE": 32},
@@ -40,3 +40,14 @@ def test_equals_numpy(spec, params, tiles, grid):
     )
     assert result.ok, str(result)
     np.testing.assert_allclose(c, problem.reference(), rtol=0, atol=problem.tolerance)
+
+
+@pytest.mark.parametrize("n", [0, 1, 16, 33, 64, 100])
+def test_matmul_equals_numpy(n):
+    random = np.random.default_rng(n)
+    a, b = (random.standard_normal((n, n), dtype=np.float32) for _ in range(2))
+    c = np.full((n, n), np.nan, np.float32)
+    side = max(1, -(-n // 16))
+    result = Kernel.from_file(MATMUL).run(a, b, c, n, grid=(side, side), block=(16, 16), backend="gpu")
+    assert result.ok, str(result)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=1e-5, atol=1e-4)

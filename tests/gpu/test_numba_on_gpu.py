@@ -14,9 +14,9 @@ from ws_course.numba_kernels.choice import simulated
 from ws_course.problem import TileProblem
 assert not simulated()
 for name in tile.RUNGS:
-    for tiles, grid, side in [(0, 2, 64), (1, 3, 64), (300, 132, 64), (7, 2, 32)]:
-        problem = TileProblem(tiles, side, seed=tiles)
-        c = tile.run(name, problem, grid, 16 if side == 64 else 8)
+    for tiles, grid in [(0, 2), (1, 3), (300, 132), (7, 2)]:
+        problem = TileProblem(tiles, 64 if name == "one_buffer" else 32, seed=tiles)
+        c = tile.run(name, problem, grid, 16)
         np.testing.assert_allclose(c, problem.reference(), rtol=0, atol=problem.tolerance)
 """
 

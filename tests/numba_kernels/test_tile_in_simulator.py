@@ -78,14 +78,15 @@ def test_bad_sizes_are_refused():
     code = """
 from ws_course.numba_kernels import tile
 from ws_course.problem import TileProblem
-for problem, rows in [(TileProblem(1, 8), 3), (TileProblem(1, 64), 2), (TileProblem(1, 8, intensity=2), 2)]:
+bad = [(TileProblem(1, 8), 3), (TileProblem(1, 64), 2), (TileProblem(1, 8, intensity=2), 2), (TileProblem(1, 64), 16)]
+for problem, rows in bad:
     try:
-        tile.run("one_buffer", problem, 1, rows)
+        tile.run("double_buffer", problem, 1, rows)
     except ValueError as error:
         print(error)
 """
     done = python(code, NUMBA_ENABLE_CUDASIM="1")
-    assert len(done.stdout.splitlines()) == 3, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == 4, done.stdout + done.stderr
 
 
 def test_matmul_in_the_simulator():

@@ -119,12 +119,16 @@ class Record:
         Constants that are not given are free too, except those in :data:`FIXED`, which have the value there. Raises
         ``KeyError`` with what was measured if nothing matches.
         """
-        params = {**FIXED, **params}
-        found = self.select(kernel, None if ctas_per_sm == "best" else ctas_per_sm, **params)
+        fixed = {name: value for name, value in FIXED.items() if name not in params}
+        found = [
+            m
+            for m in self.select(kernel, None if ctas_per_sm == "best" else ctas_per_sm, **params)
+            if all(m.params.get(name, value) == value for name, value in fixed.items())
+        ]
         if not found:
             have = sorted({f"{dict(m.params)} at {m.ctas_per_sm} CTA/SM" for m in self.select(kernel)})
             raise KeyError(
-                f"{self.label} has no {kernel} with {params} at {ctas_per_sm} CTA/SM; "
+                f"{self.label} has no {kernel} with {fixed | params} at {ctas_per_sm} CTA/SM; "
                 f"it has {'; '.join(have) or 'nothing of that kernel'}"
             )
         return min(found, key=lambda m: m.median_ms)

@@ -85,7 +85,6 @@ def _own(kernel: str, params: Mapping[str, int]) -> dict[str, int]:
 
 def ladder_text(record: Record, intensity: int = 1) -> str:
     """Return the ladder as text, at one CTA per SM and at each rung's best occupancy, with its provenance."""
-    limit_ms = next(iter(record.measurements)).problem["bytes"] / record.limits["copy_gb_s"] / 1e6
     lines = []
     for ctas in (1, "best"):
         rows = ladder(record, ctas, INTENSITY=intensity)
@@ -97,10 +96,18 @@ def ladder_text(record: Record, intensity: int = 1) -> str:
                 [row.title, _constants(m), str(m.ctas_per_sm), f"{m.median_ms:.3f}", f"{m.gb_s:.0f}"]
                 + [f"{row.share_of_copy:.0%}", f"{row.speedup:.2f}x"]
             )
+        moved, worked = limits_ms(record, intensity)
         copy = record.limits["copy_gb_s"]
-        body.append(["limit: bytes / copy bandwidth", "", "", f"{limit_ms:.3f}", f"{copy:.0f}", "100%", ""])
+        body.append(["limit: bytes / copy bandwidth", "", "", f"{moved:.3f}", f"{copy:.0f}", "100%", ""])
+        body.append(["limit: operations / fp32 rate", "", "", f"{worked:.3f}", "", "", ""])
         lines += [_table(body), ""]
     return "\n".join(lines)
+
+
+def limits_ms(record: Record, intensity: int = 1) -> tuple[float, float]:
+    """Return what the problem costs at the device's limits, in ms: moving its bytes, and doing its operations."""
+    problem = record.select(INTENSITY=intensity)[0].problem
+    return problem["bytes"] / record.limits["copy_gb_s"] / 1e6, problem["flops"] / record.limits["fp32_tflop_s"] / 1e9
 
 
 def specialization_text(record: Record, intensity: int = 1) -> str:

@@ -78,18 +78,29 @@ def double_buffer(tile: int, rows: int) -> Callable:
 
 
 RUNGS: dict[str, Callable[[int, int], Callable]] = {"one_buffer": one_buffer, "double_buffer": double_buffer}
+BUFFERS = {"one_buffer": 1, "double_buffer": 2}
+
+STATIC_LIMIT = 48 * 1024
+"""Bytes of shared memory that a kernel may declare (CUDA C++ Programming Guide, "Technical Specifications")."""
 
 
 def run(name: str, problem: TileProblem, grid: int = 2, rows: int = 8) -> np.ndarray:
     """Run one of :data:`RUNGS` and return C, float32; every thread computes ``rows`` elements.
 
     In the simulator use tiles of 4 to 16: each thread is a Python thread. Raises ``ValueError`` for an intensity other
-    than 1 (these kernels have none), and where ``rows`` does not divide the tile or a block is larger than 1024.
+    than 1 (these kernels have none), where ``rows`` does not divide the tile or a block is larger than 1024, and where
+    the buffers are larger than what numba can declare.
     """
     if problem.intensity != 1:
         raise ValueError(f"intensity={problem.intensity}: the numba kernels do each product once")
     if rows < 1 or problem.tile % rows or problem.tile * (problem.tile // rows) > 1024:
         raise ValueError(f"rows={rows} does not cut a tile of {problem.tile} into a block of at most 1024 threads")
+    shared = BUFFERS[name] * 2 * 4 * problem.tile**2
+    if shared > STATIC_LIMIT:
+        raise ValueError(
+            f"{name} needs {shared} bytes of shared memory for tiles of {problem.tile}: arrays declared in a kernel may "
+            f"take {STATIC_LIMIT}; use smaller tiles (the CUDA C++ rungs ask for more at the launch)"
+        )
     kernel = RUNGS[name](problem.tile, rows)
     a, b = problem.inputs()
     c = problem.output()
