@@ -98,7 +98,7 @@ def run(name: str, problem: TileProblem, grid: int = 2, rows: int = 8) -> np.nda
     shared = BUFFERS[name] * 2 * 4 * problem.tile**2
     if shared > STATIC_LIMIT:
         raise ValueError(
-            f"{name} needs {shared} bytes of shared memory for tiles of {problem.tile}: arrays declared in a kernel may "
+            f"{name} needs {shared} bytes of shared memory for tiles of {problem.tile}: arrays declared in kernels may "
             f"take {STATIC_LIMIT}; use smaller tiles (the CUDA C++ rungs ask for more at the launch)"
         )
     kernel = RUNGS[name](problem.tile, rows)
