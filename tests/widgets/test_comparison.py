@@ -204,6 +204,14 @@ class TestMeasuring:
         widget.source.value = "recorded"
         assert "recorded (Test device" in said(widget)
 
+    @pytest.mark.gpu
+    def test_the_button_measures_on_this_gpu(self):
+        widget = Comparison()
+        widget.measure.click()
+        live = widget._plots["now"].record
+        assert widget.source.value == "now" and live.label.startswith("measured now (")
+        assert {m.kernel for m in live.measurements} == {ONE, ROLES}
+
     def test_a_failed_measurement_is_one_clear_line(self, record, gpu, monkeypatch):
         def fail(*_args, **_rest):
             raise BackendError("the driver is <too old>: install 580")
