@@ -87,7 +87,10 @@ def runner() -> Path:
         whole = Path(place) / "emulator.cpp"
         whole.write_text("".join(f'#include "{unit}"\n' for unit in sorted((EMULATOR / "cpp").glob("*.cpp"))))
         command = [*compiler.command, STD, *_RUNNER, f"-I{SHADOW}", str(whole), "-rdynamic", "-o", str(out), "-ldl"]
-        _run(command, "the emulator", place)
+        try:
+            _run(command, "the emulator", place)
+        except CompileError as error:
+            raise ToolchainError(f"the emulator does not compile with {compiler}: use g++ 11 or clang 14, or newer ({error})") from None
         _KERNELS.put(name, out.read_bytes(), executable=True)
     if not path.is_file():
         raise ToolchainError(f"the emulator could not be kept in {folder()}: free some space there, or set WS_COURSE_CACHE to a folder that can be written")

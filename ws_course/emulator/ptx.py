@@ -459,6 +459,46 @@ def _stmatrix(s: Statement, name: str, o: list[str]) -> str:
     return f"const unsigned ws_v[{len(values)}] = {{{', '.join(values)}}}; ws_emu::store_matrix({_address(s, o[0], _shared(name))}, ws_v, {len(values)}, {trans}, {W});"
 
 
+# ---- wgmma -----------------------------------------------------------------------------------------------------------
+
+
+@_known(r"wgmma\.fence\.sync\.aligned")
+def _wgmma_fence(s: Statement, name: str, o: list[str]) -> str:
+    return "/* registers are read when the instruction is issued */"
+
+
+@_known(r"wgmma\.commit_group\.sync\.aligned")
+def _wgmma_commit(s: Statement, name: str, o: list[str]) -> str:
+    return f"ws_emu::wgmma_commit({W});"
+
+
+@_known(r"wgmma\.wait_group\.sync\.aligned")
+def _wgmma_wait(s: Statement, name: str, o: list[str]) -> str:
+    return f"ws_emu::wgmma_wait({_integer(s, o[0], 'int')}, {W});"
+
+
+@_known(r"wgmma\.mma_async\.sync\.aligned\.m64n\d+k(16\.f32\.(bf16\.bf16|f16\.f16)|8\.f32\.tf32\.tf32)")
+def _wgmma(s: Statement, name: str, o: list[str]) -> str:
+    n, k = (int(x) for x in re.search(r"m64n(\d+)k(\d+)", name).groups())
+    kind = name.rsplit(".", 1)[1]
+    accumulators = [_operand(s, r) for r in _vector(o[0])]
+    if len(accumulators) != n // 2:
+        raise NotEmulated(f"{name} with {len(accumulators)} accumulators: it has {n // 2} in each thread")
+    in_registers = o[1].startswith("{")
+    rest = o[2:]
+    b, scale_d = rest[0], rest[1]
+    flags = [_integer(s, x, "int") for x in rest[2:]] + ["1", "1", "0", "0"][len(rest) - 2 :]
+    transpose_a, transpose_b = ("0", flags[2]) if in_registers else (flags[2], flags[3])
+    shape = f"{{{n}, {k}, ws_emu::WgmmaType::{kind}, bool({_operand(s, scale_d)}), {flags[0]}, {flags[1]}, bool({transpose_a}), bool({transpose_b})}}"
+    registers = f"const unsigned ws_f[4] = {{{', '.join(f'ws_emu::as<unsigned>({_operand(s, r)})' for r in _vector(o[1]))}}}; " if in_registers else ""
+    a = "0" if in_registers else _integer(s, o[1], "unsigned long long")
+    pointers = ", ".join(f"&{r}" for r in accumulators)
+    return (
+        f"float* ws_d[] = {{{pointers}}}; {registers}ws_emu::wgmma(ws_d, {'ws_f' if in_registers else 'nullptr'}, {a}, "
+        f"{_integer(s, b, 'unsigned long long')}, {shape}, {W});"
+    )
+
+
 # ---- loads, stores, arithmetic ------------------------------------------------------------------------------------------
 
 _KIND = r"(b|u|s|f)(8|16|32|64)"

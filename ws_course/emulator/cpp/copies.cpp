@@ -180,6 +180,7 @@ void reset_barriers() {
   reset_group_barriers();
   reset_bulk();
   reset_registers();
+  reset_wgmma();
   copies.clear();
   arrivals.clear();
 }
@@ -191,7 +192,8 @@ void thread_left(Thread* t) {
 std::string describe_wait(const Thread* t, std::string& hint) {
   std::string r = describe_mbarrier_wait(t, hint);
   if (r.empty()) r = describe_block_wait(t, hint);
-  return r.empty() ? describe_register_wait(t, hint) : r;
+  if (r.empty()) r = describe_register_wait(t, hint);
+  return r.empty() ? describe_warpgroup_wait(t, hint) : r;
 }
 int wait_priority(const Wait& w) {
   if (!w.object) return 0;

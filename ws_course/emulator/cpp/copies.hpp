@@ -17,6 +17,8 @@ int wait_priority(const Wait& w);
 bool deliver_bulk();
 void reset_bulk();
 void reset_registers();
+void reset_wgmma();
+std::string describe_warpgroup_wait(const Thread* t, std::string& hint);
 void thread_left_bulk(Thread* t);
 std::string describe_register_wait(const Thread* t, std::string& hint);
 void mbar_async_complete(void* bar, std::int64_t bytes, Agent copier, Clock clock, std::uint64_t time);

@@ -122,6 +122,20 @@ void tensor_store(const void* map, const int* coordinates, int rank, const void*
 void load_memory(void* to, const void* from, std::size_t bytes, Where w);  // an ordinary access of this thread, checked
 void store_memory(void* to, const void* from, std::size_t bytes, Where w);
 
+// ---- wgmma ----------------------------------------------------------------------------------------------------------
+enum class WgmmaType { bf16, f16, tf32 };
+struct WgmmaShape {
+  unsigned n, k;
+  WgmmaType type;
+  bool accumulate;
+  int scale_a, scale_b;
+  bool transpose_a, transpose_b;
+};
+// d: this thread's n/2 accumulators; a_registers: operand A, or null if descriptor `a` names it.
+void wgmma(float** d, const unsigned* a_registers, std::uint64_t a, std::uint64_t b, const WgmmaShape& shape, Where w);
+void wgmma_commit(Where w);
+void wgmma_wait(int allowed_groups, Where w);
+
 // ---- memory order and atomics ---------------------------------------------------------------------------------------
 void thread_fence(Where w);
 enum class Order { relaxed, acquire, release, acq_rel };
