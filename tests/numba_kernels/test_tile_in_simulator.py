@@ -33,6 +33,24 @@ def test_equals_numpy(rung):
     assert done.returncode == 0, done.stderr
 
 
+def test_compiles_for_a_gpu():
+    """The simulator accepts Python that the compiler does not, so compile too: that needs no GPU."""
+    code = """
+from ws_course import device
+device.driver = lambda: device.Driver(gpus=(device.Gpu("pretended", (9, 0)),))
+from ws_course.numba_kernels import matmul, tile
+from ws_course.numba_kernels.choice import simulated
+from numba import float32, int64
+assert not simulated()
+for name, side in [("one_buffer", 64), ("double_buffer", 32)]:
+    ptx, _ = tile.cuda.compile_ptx(tile.RUNGS[name](side, 16).py_func, (float32[:, :, ::1],) * 3, cc=(9, 0))
+    assert ".shared" in ptx and "bar.sync" in ptx
+tile.cuda.compile_ptx(matmul.matmul_shared.py_func, (*(float32[:, ::1],) * 3, int64), cc=(9, 0))
+"""
+    done = python(code, NUMBA_ENABLE_CUDASIM="0")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_barrier_less_is_wrong_or_at_least_noticed():
     """The check above can fail: without the first barrier, threads read what was not written yet."""
     from ws_course.numba_kernels import choice

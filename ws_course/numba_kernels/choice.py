@@ -7,6 +7,8 @@ import os
 import sys
 from types import ModuleType
 
+import numpy as np
+
 from ws_course import device
 
 VARIABLE = "NUMBA_ENABLE_CUDASIM"
@@ -31,6 +33,8 @@ def load_cuda() -> ModuleType:
 
         os.environ[VARIABLE] = "1"
         config.ENABLE_CUDASIM = 1  # numba read the variable when it was first imported, perhaps before it was set
+    if not hasattr(np, "row_stack"):
+        np.row_stack = np.vstack  # numba-cuda 0.30 asks for the alias, which NumPy 2.5 removed
     return importlib.import_module("numba.cuda")
 
 
