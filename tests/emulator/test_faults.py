@@ -76,8 +76,16 @@ BAD = {
     ),
     "barrier for half a warp": (REVERSE % "if (threadIdx.x % 2) __syncthreads();", "", {"race"}),
     "one past the end": (REVERSE.replace("s[127 -", "s[128 -") % "__syncthreads();", "s[128 -", {"out-of-bounds"}),
-    "past an argument": (REVERSE.replace("x[threadIdx.x]", "x[threadIdx.x + 1]") % "__syncthreads();", "x[", {"out-of-bounds"}),
-    "never loaded": (REVERSE.replace("s[threadIdx.x] = x", "float v = x") % "__syncthreads();", READ, {"uninitialised-read"}),
+    "past an argument": (
+        REVERSE.replace("x[threadIdx.x]", "x[threadIdx.x + 1]") % "__syncthreads();",
+        "x[",
+        {"out-of-bounds"},
+    ),
+    "never loaded": (
+        REVERSE.replace("s[threadIdx.x] = x", "float v = x") % "__syncthreads();",
+        READ,
+        {"uninitialised-read"},
+    ),
     "copy not waited for": (ASYNC % "__syncthreads();", READ, {"race"}),
     "copy not published": (ASYNC % "pipe.consumer_wait();", READ, {"race"}),
     "unified pipeline in a branch": (UNIFIED % "", "consumer_wait", {"deadlock"}),
@@ -160,7 +168,9 @@ def test_members_of_a_shared_struct_are_named():
 
 
 def test_two_blocks_that_write_one_element_race():
-    source = 'extern "C" __global__ void reverse(const float* x, float* y) { if (threadIdx.x == 0) y[0] = x[blockIdx.x]; }'
+    source = (
+        'extern "C" __global__ void reverse(const float* x, float* y) { if (threadIdx.x == 0) y[0] = x[blockIdx.x]; }'
+    )
     result, _, _ = run(source, grid=2)
     assert {f.kind.value for f in result.faults} == {"race"}
     assert "block" in result.faults[0].message
@@ -177,7 +187,10 @@ def test_atomics_and_fences_order_blocks():
       __syncthreads();
       if (threadIdx.x == 0) last = atomicAdd((int*)&y[0], 1) == (int)gridDim.x - 1;
       __syncthreads();
-      if (last && threadIdx.x == 0) { __threadfence(); for (int i = 0; i < (int)gridDim.x; ++i) y[10] += atomicAdd(&y[1 + i], 0.f); }
+      if (last && threadIdx.x == 0) {
+        __threadfence();
+        for (int i = 0; i < (int)gridDim.x; ++i) y[10] += atomicAdd(&y[1 + i], 0.f);
+      }
     }
     """
     x = np.random.default_rng(7).standard_normal(128).astype(np.float32)
@@ -215,7 +228,8 @@ def test_clusters_share_memory():
       auto cluster = cg::this_cluster();
       s[threadIdx.x] = x[64 * cluster.block_rank() + threadIdx.x];
       cluster.sync();
-      y[64 * cluster.block_rank() + threadIdx.x] = cluster.map_shared_rank(s, 1 - cluster.block_rank())[63 - threadIdx.x];
+      const float* theirs = cluster.map_shared_rank(s, 1 - cluster.block_rank());
+      y[64 * cluster.block_rank() + threadIdx.x] = theirs[63 - threadIdx.x];
       %s
     }
     """

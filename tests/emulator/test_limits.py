@@ -15,7 +15,11 @@ KERNEL = 'extern "C" __global__ void k(float* a) { %s }'
 BODIES = {
     "while (true) { if (a[0] == -5.f) break; }": ({}, "timeout", "time limit"),
     "for (;;) {}": ({}, "timeout", "time limit"),
-    "__shared__ volatile int f; if (threadIdx.x == 0) f = 0; __syncthreads(); while (f == 0) {}": ({}, "deadlock", "endless loop"),
+    "__shared__ volatile int f; if (threadIdx.x == 0) f = 0; __syncthreads(); while (f == 0) {}": (
+        {},
+        "deadlock",
+        "endless loop",
+    ),
     "float* p = nullptr; p[threadIdx.x] = a[0];": ({}, "out-of-bounds", "null pointer"),
     "a[size_t(1) << 40] = 1.f;": ({}, "out-of-bounds", "pointer"),
     "a[(int)threadIdx.x - 1] = 1.f;": ({}, "out-of-bounds", "a[-1]"),
@@ -24,7 +28,11 @@ BODIES = {
     "extern __shared__ float s[]; s[threadIdx.x + 1] = 1;": ({"smem": 128}, "out-of-bounds", "smem=128"),
     "int z = a[0]; a[1] = 5 / z;": ({}, "wrong-result", "zero"),
     "__trap();": ({}, "launch-error", "__trap"),
-    "float v = threadIdx.x; if (threadIdx.x < 16) a[threadIdx.x] = __shfl_down_sync(0xffffffffu, v, 8);": ({}, "illegal-collective", "lane"),
+    "float v = threadIdx.x; if (threadIdx.x < 16) a[threadIdx.x] = __shfl_down_sync(0xffffffffu, v, 8);": (
+        {},
+        "illegal-collective",
+        "lane",
+    ),
     "if (threadIdx.x < 16) __syncwarp(0xff);": ({}, "illegal-collective", "mask"),
 }
 
@@ -95,7 +103,9 @@ def test_print_comes_back():
 
 
 def test_same_seed_same_schedule():
-    source = KERNEL % "__shared__ int n; if (threadIdx.x == 0) n = 0; __syncthreads(); a[threadIdx.x] = atomicAdd(&n, 1);"
+    source = (
+        KERNEL % "__shared__ int n; if (threadIdx.x == 0) n = 0; __syncthreads(); a[threadIdx.x] = atomicAdd(&n, 1);"
+    )
     orders = []
     for _ in range(2):
         a = np.zeros(64, np.float32)
@@ -106,6 +116,9 @@ def test_same_seed_same_schedule():
 
 
 def test_cost_grows_linearly_with_the_number_of_blocks():
-    source = KERNEL % "__shared__ float s[256]; s[threadIdx.x] = a[threadIdx.x % 64]; __syncthreads(); float v = 0; for (int i = 0; i < 64; ++i) v += s[i];"
+    source = (
+        KERNEL % "__shared__ float s[256]; s[threadIdx.x] = a[threadIdx.x % 64]; __syncthreads();"
+        "float v = 0; for (int i = 0; i < 64; ++i) v += s[i];"
+    )
     switches = [run(source, grid=n, block=256).stats["switches"] for n in (4, 16)]
     assert 3.5 < switches[1] / switches[0] < 4.5

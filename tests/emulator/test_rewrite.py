@@ -37,12 +37,15 @@ def test_declarations_become_references(declaration, names):
 
 
 def test_comments_and_strings_are_left_alone():
-    source = 'extern "C" __global__ void k() { // __shared__ float s[4];\n  const char* t = "__shared__ int x; <<<";\n}\n'
+    source = (
+        'extern "C" __global__ void k() { // __shared__ float s[4];\n  const char* t = "__shared__ int x; <<<";\n}\n'
+    )
     assert body(source)[0] == source.splitlines()[0]
 
 
 def test_dynamic_and_file_scope_arrays():
-    source = "extern __shared__ float pool[];\n__shared__ int flags[4];\n__global__ void k(float* a) { a[0] = pool[1] + flags[2]; }\n"
+    declared = "extern __shared__ float pool[];\n__shared__ int flags[4];\n"
+    source = declared + "__global__ void k(float* a) { a[0] = pool[1] + flags[2]; }\n"
     text = rewrite(source, "k", "k.cu").text
     assert "#define pool " in text and "#define flags " in text
     assert body(source)[2] == source.splitlines()[2]

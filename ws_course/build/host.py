@@ -18,16 +18,42 @@ EMULATOR = Path(__file__).parent.parent / "emulator"
 SHADOW = EMULATOR / "include"
 STD = "-std=c++17"
 NO_COMPILER = (
-    "there is no C++ compiler to run kernels on this CPU with: install one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++; "
+    "there is no C++ compiler to run kernels on this CPU with: install one (Debian, Ubuntu: apt install g++; "
+    "Fedora: dnf install gcc-c++; "
     "conda: conda install gxx; or anywhere: pip install ziglang)"
 )
 
+KEEP = "free some space there, or set WS_COURSE_CACHE to a folder that can be written"
+
 # Loads and stores become calls of the emulator's __tsan_* functions. No frame may vanish: faults walk the stack.
 _CHECKED = {
-    "gcc": ["-fsanitize=thread", "-nodefaultlibs", "--param", "tsan-instrument-func-entry-exit=0", "--param", "tsan-distinguish-volatile=1"],
-    "clang": ["-Xclang", "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-distinguish-volatile=1"],
+    "gcc": [
+        "-fsanitize=thread",
+        "-nodefaultlibs",
+        "--param",
+        "tsan-instrument-func-entry-exit=0",
+        "--param",
+        "tsan-distinguish-volatile=1",
+    ],
+    "clang": [
+        "-Xclang",
+        "-fsanitize=thread",
+        "-mllvm",
+        "-tsan-instrument-func-entry-exit=0",
+        "-mllvm",
+        "-tsan-distinguish-volatile=1",
+    ],
 }
-_KERNEL = ["-O1", "-g", "-fPIC", "-fno-omit-frame-pointer", "-fno-threadsafe-statics", "-fno-strict-aliasing", "-fno-exceptions", "-w"]
+_KERNEL = [
+    "-O1",
+    "-g",
+    "-fPIC",
+    "-fno-omit-frame-pointer",
+    "-fno-threadsafe-statics",
+    "-fno-strict-aliasing",
+    "-fno-exceptions",
+    "-w",
+]
 _RUNNER = ["-O2", "-g1", "-fno-omit-frame-pointer", "-Wall"]
 
 _KERNELS = Cache("host")
@@ -46,14 +72,17 @@ def _family(compiler: device.Compiler) -> str:
 
 @cache
 def _sources() -> tuple[tuple[str, str], ...]:
-    files = sorted(p for p in EMULATOR.rglob("*") if p.is_file() and (p.suffix in {".cpp", ".hpp"} or SHADOW in p.parents))
+    files = sorted(
+        p for p in EMULATOR.rglob("*") if p.is_file() and (p.suffix in {".cpp", ".hpp"} or SHADOW in p.parents)
+    )
     return tuple((str(p.relative_to(EMULATOR)), p.read_text()) for p in files)
 
 
 def compile_kernel(text: str, file: str, defines: Mapping[str, int | str] | None = None) -> Path:
     """Compile host C++ from :func:`ws_course.emulator.rewrite.rewrite` to a shared library; the path is in the cache.
 
-    ``file`` is the kernel's name in messages. Raises ``CompileError`` with file and line, ``ToolchainError`` where there is no compiler.
+    ``file`` is the kernel's name in messages. Raises ``CompileError`` with file and line, ``ToolchainError`` where
+    there is no compiler.
     """
     compiler = _compiler()
     constants = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
@@ -66,11 +95,23 @@ def compile_kernel(text: str, file: str, defines: Mapping[str, int | str] | None
     with tempfile.TemporaryDirectory(prefix="ws-build-") as place:
         source, library = Path(place) / "kernel.cpp", Path(place) / "kernel.so"
         source.write_text(text)
-        command = [*compiler.command, *options, *includes, "-include", "ws_emu/prelude.h", "-x", "c++", str(source), "-shared", "-o", str(library)]
+        command = [
+            *compiler.command,
+            *options,
+            *includes,
+            "-include",
+            "ws_emu/prelude.h",
+            "-x",
+            "c++",
+            str(source),
+            "-shared",
+            "-o",
+            str(library),
+        ]
         _run(command, file, place)
         _KERNELS.put(name, library.read_bytes())
     if not path.is_file():
-        raise ToolchainError(f"the compiled kernel could not be kept in {folder()}: free some space there, or set WS_COURSE_CACHE to a folder that can be written")
+        raise ToolchainError(f"the compiled kernel could not be kept in {folder()}: {KEEP}")
     return path
 
 
@@ -90,10 +131,12 @@ def runner() -> Path:
         try:
             _run(command, "the emulator", place)
         except CompileError as error:
-            raise ToolchainError(f"the emulator does not compile with {compiler}: use g++ 11 or clang 14, or newer ({error})") from None
+            raise ToolchainError(
+                f"the emulator does not compile with {compiler}: use g++ 11 or clang 14, or newer ({error})"
+            ) from None
         _KERNELS.put(name, out.read_bytes(), executable=True)
     if not path.is_file():
-        raise ToolchainError(f"the emulator could not be kept in {folder()}: free some space there, or set WS_COURSE_CACHE to a folder that can be written")
+        raise ToolchainError(f"the emulator could not be kept in {folder()}: {KEEP}")
     return path
 
 
@@ -108,7 +151,9 @@ def _kept(path: Path) -> bool:
 
 def _run(command: list[str], file: str, place: str) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=place, env={**os.environ, "LC_ALL": "C"})
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, cwd=place, env={**os.environ, "LC_ALL": "C"}
+        )
     except subprocess.TimeoutExpired:
         raise CompileError((Diagnostic(file, 1, "error", "the compiler did not finish within 120 s"),), "") from None
     if done.returncode:
@@ -118,5 +163,10 @@ def _run(command: list[str], file: str, place: str) -> None:
 
 def diagnostics(log: str) -> tuple[Diagnostic, ...]:
     """Return the errors of a g++ or clang++ log, in order."""
-    pattern = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<message>.*)$", re.MULTILINE)
-    return tuple(Diagnostic(m["file"], int(m["line"]), "error", m["message"], int(m["column"] or 0)) for m in pattern.finditer(log))
+    pattern = re.compile(
+        r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<message>.*)$", re.MULTILINE
+    )
+    return tuple(
+        Diagnostic(m["file"], int(m["line"]), "error", m["message"], int(m["column"] or 0))
+        for m in pattern.finditer(log)
+    )

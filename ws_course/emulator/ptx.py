@@ -4,6 +4,9 @@ Known are the instructions that pipelines on Hopper use and simple arithmetic ar
 :class:`NotEmulated` with its name. Sources: PTX ISA 8.x, section of the same name as each instruction.
 """
 
+# An instruction's pattern and its C++ stay on one line each, however long.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import re
@@ -54,7 +57,11 @@ _SPECIAL = {
     "cluster_ctarank": "ws_emu::cluster_rank()",
     "cluster_nctarank": "ws_emu::cluster_blocks()",
     "lanemask_lt": "((1u << (ws_emu::thread_rank() % 32u)) - 1u)",
-    **{f"{a}.{d}": f"{b}.{d}" for a, b in (("tid", "threadIdx"), ("ctaid", "blockIdx"), ("ntid", "blockDim"), ("nctaid", "gridDim")) for d in "xyz"},
+    **{
+        f"{a}.{d}": f"{b}.{d}"
+        for a, b in (("tid", "threadIdx"), ("ctaid", "blockIdx"), ("ntid", "blockDim"), ("nctaid", "gridDim"))
+        for d in "xyz"
+    },
 }
 
 
@@ -62,7 +69,7 @@ def translate(statement: Statement) -> str:
     """Return a C++ block without newlines; raises :class:`NotEmulated`."""
     s = statement
     out = []
-    for i, (constraint, expression) in enumerate(s.outputs):
+    for i, (_, expression) in enumerate(s.outputs):
         out.append(f"auto& ws_a{i} = {expression};")
     for i, (constraint, expression) in enumerate(s.inputs, start=len(s.outputs)):
         letter = constraint.strip('"')
@@ -102,7 +109,9 @@ def _protect_vectors(text: str) -> str:
     """Mark the braces of vector operands, so that they are not taken for scopes."""
     out, depth = [], 0
     for i, c in enumerate(text):
-        if c == "{" and (depth or re.search(r"[,\[(]\s*$|[\w.]\s+$", text[:i]) and not re.search(r"(^|[;}:])\s*$", text[:i])):
+        if c == "{" and (
+            depth or re.search(r"[,\[(]\s*$|[\w.]\s+$", text[:i]) and not re.search(r"(^|[;}:])\s*$", text[:i])
+        ):
             depth += 1
             out.append("\x01")
         elif c == "}" and depth:
@@ -260,7 +269,9 @@ def _mbarrier_inval(s: Statement, name: str, o: list[str]) -> str:
     return f"ws_emu::mbar_inval({_address(s, o[0], _shared(name))}, {W});"
 
 
-@_known(r"mbarrier\.arrive(\.noComplete)?(\.expect_tx)?(\.(release|relaxed)(\.(cta|cluster))?)?(\.shared(::(cta|cluster))?)?\.b64")
+@_known(
+    r"mbarrier\.arrive(\.noComplete)?(\.expect_tx)?(\.(release|relaxed)(\.(cta|cluster))?)?(\.shared(::(cta|cluster))?)?\.b64"
+)
 def _mbarrier_arrive(s: Statement, name: str, o: list[str]) -> str:
     state, rest = ("_", o) if o[0].startswith("[") else (o[0], o[1:])
     bar = _address(s, rest[0], _shared(name))
@@ -276,7 +287,11 @@ def _mbarrier_arrive(s: Statement, name: str, o: list[str]) -> str:
 def _mbarrier_drop(s: Statement, name: str, o: list[str]) -> str:
     state, rest = ("_", o) if o[0].startswith("[") else (o[0], o[1:])
     count = _integer(s, rest[1]) if len(rest) > 1 else "1"
-    return _assign(s, state, f'ws_emu::mbar_arrive({_address(s, rest[0], _shared(name))}, {count}, "mbarrier.arrive_drop", {W}, true)')
+    return _assign(
+        s,
+        state,
+        f'ws_emu::mbar_arrive({_address(s, rest[0], _shared(name))}, {count}, "mbarrier.arrive_drop", {W}, true)',
+    )
 
 
 @_known(r"mbarrier\.(expect_tx|complete_tx)(\.relaxed(\.(cta|cluster))?)?(\.shared(::(cta|cluster))?)?\.b64")
@@ -319,10 +334,14 @@ def _cp_async_wait(s: Statement, name: str, o: list[str]) -> str:
 
 @_known(r"cp\.async\.mbarrier\.arrive(\.noinc)?(\.shared(::cta)?)?\.b64")
 def _cp_async_arrive(s: Statement, name: str, o: list[str]) -> str:
-    return f"ws_emu::cp_async_arrive({_address(s, o[0], _shared(name))}, {'true' if '.noinc' in name else 'false'}, {W});"
+    return (
+        f"ws_emu::cp_async_arrive({_address(s, o[0], _shared(name))}, {'true' if '.noinc' in name else 'false'}, {W});"
+    )
 
 
-@_known(r"cp\.async\.bulk\.shared::(cluster|cta)\.global\.mbarrier::complete_tx::bytes(\.multicast::cluster)?(\.L2::cache_hint)?")
+@_known(
+    r"cp\.async\.bulk\.shared::(cluster|cta)\.global\.mbarrier::complete_tx::bytes(\.multicast::cluster)?(\.L2::cache_hint)?"
+)
 def _bulk_load(s: Statement, name: str, o: list[str]) -> str:
     blocks = _integer(s, o[4]) if ".multicast" in name else "0"
     return f"ws_emu::bulk_load({_address(s, o[0], True)}, {_address(s, o[1], False)}, {_integer(s, o[2])}, {_address(s, o[3], True)}, {blocks}, {W});"
@@ -354,7 +373,9 @@ def _tensor(s: Statement, operand: str, rank: int) -> str:
     return f"const int ws_at[{rank}] = {{{coordinates}}}; const void* ws_map = (const void*)({_operand(s, inner[0])});"
 
 
-@_known(r"cp\.async\.bulk\.tensor\.[1-5]d\.shared::(cluster|cta)\.global(\.tile)?\.mbarrier::complete_tx::bytes(\.multicast::cluster)?(\.L2::cache_hint)?")
+@_known(
+    r"cp\.async\.bulk\.tensor\.[1-5]d\.shared::(cluster|cta)\.global(\.tile)?\.mbarrier::complete_tx::bytes(\.multicast::cluster)?(\.L2::cache_hint)?"
+)
 def _tensor_load(s: Statement, name: str, o: list[str]) -> str:
     rank = int(name.split(".")[4][0])
     blocks = _integer(s, o[3]) if ".multicast" in name else "0"
@@ -367,7 +388,9 @@ def _tensor_store(s: Statement, name: str, o: list[str]) -> str:
     return f"{_tensor(s, o[0], rank)} ws_emu::tensor_store(ws_map, ws_at, {rank}, {_address(s, o[1], True)}, {W});"
 
 
-@_known(r"st\.async(\.weak)?(\.shared::cluster)?\.mbarrier::complete_tx::bytes(\.shared::cluster)?(\.v[24])?\.(b|u|s|f)(32|64)")
+@_known(
+    r"st\.async(\.weak)?(\.shared::cluster)?\.mbarrier::complete_tx::bytes(\.shared::cluster)?(\.v[24])?\.(b|u|s|f)(32|64)"
+)
 def _st_async(s: Statement, name: str, o: list[str]) -> str:
     values = [_operand(s, v) for v in _vector(o[1])]
     kind = _TYPES[name.rsplit(".", 1)[1]]
@@ -380,7 +403,9 @@ def _st_async(s: Statement, name: str, o: list[str]) -> str:
 # ---- order ---------------------------------------------------------------------------------------------------------
 
 
-@_known(r"fence\.proxy\.async(\.(global|shared::(cta|cluster)))?|fence\.proxy\.async::generic\..*|fence\.mbarrier_init\.release\.cluster")
+@_known(
+    r"fence\.proxy\.async(\.(global|shared::(cta|cluster)))?|fence\.proxy\.async::generic\..*|fence\.mbarrier_init\.release\.cluster"
+)
 def _fence_proxy(s: Statement, name: str, o: list[str]) -> str:
     return f"ws_emu::fence_proxy_async({W});"
 
@@ -390,7 +415,9 @@ def _fence(s: Statement, name: str, o: list[str]) -> str:
     return f"ws_emu::thread_fence({W});"
 
 
-@_known(r"griddepcontrol\.(wait|launch_dependents)|prefetch.*|createpolicy.*|discard.*|applypriority.*|pragma.*|fence\.proxy\.tensormap.*|cp\.async\.bulk\.prefetch.*")
+@_known(
+    r"griddepcontrol\.(wait|launch_dependents)|prefetch.*|createpolicy.*|discard.*|applypriority.*|pragma.*|fence\.proxy\.tensormap.*|cp\.async\.bulk\.prefetch.*"
+)
 def _no_effect(s: Statement, name: str, o: list[str]) -> str:
     return "/* no effect on results */"
 
@@ -415,7 +442,9 @@ def _mapa(s: Statement, name: str, o: list[str]) -> str:
     if _shared(name):
         here = f"ws_emu::from_window({_integer(s, o[1])})"
         return _assign(s, o[0], f"ws_emu::shared_window(ws_emu::cluster_map({here}, {_integer(s, o[2])}, {W}))")
-    return _assign(s, o[0], f"(unsigned long long)ws_emu::cluster_map((void*)({_operand(s, o[1])}), {_integer(s, o[2])}, {W})")
+    return _assign(
+        s, o[0], f"(unsigned long long)ws_emu::cluster_map((void*)({_operand(s, o[1])}), {_integer(s, o[2])}, {W})"
+    )
 
 
 @_known(r"getctarank(\.shared::cluster)?\.u(32|64)")
@@ -490,7 +519,11 @@ def _wgmma(s: Statement, name: str, o: list[str]) -> str:
     flags = [_integer(s, x, "int") for x in rest[2:]] + ["1", "1", "0", "0"][len(rest) - 2 :]
     transpose_a, transpose_b = ("0", flags[2]) if in_registers else (flags[2], flags[3])
     shape = f"{{{n}, {k}, ws_emu::WgmmaType::{kind}, bool({_operand(s, scale_d)}), {flags[0]}, {flags[1]}, bool({transpose_a}), bool({transpose_b})}}"
-    registers = f"const unsigned ws_f[4] = {{{', '.join(f'ws_emu::as<unsigned>({_operand(s, r)})' for r in _vector(o[1]))}}}; " if in_registers else ""
+    registers = (
+        f"const unsigned ws_f[4] = {{{', '.join(f'ws_emu::as<unsigned>({_operand(s, r)})' for r in _vector(o[1]))}}}; "
+        if in_registers
+        else ""
+    )
     a = "0" if in_registers else _integer(s, o[1], "unsigned long long")
     pointers = ", ".join(f"&{r}" for r in accumulators)
     return (
@@ -504,7 +537,9 @@ def _wgmma(s: Statement, name: str, o: list[str]) -> str:
 _KIND = r"(b|u|s|f)(8|16|32|64)"
 
 
-@_known(rf"ld(\.(volatile|relaxed|acquire)(\.(cta|cluster|gpu|sys))?)?(\.(global|shared(::(cta|cluster))?|param|const))?[\w.:]*\.{_KIND}")
+@_known(
+    rf"ld(\.(volatile|relaxed|acquire)(\.(cta|cluster|gpu|sys))?)?(\.(global|shared(::(cta|cluster))?|param|const))?[\w.:]*\.{_KIND}"
+)
 def _ld(s: Statement, name: str, o: list[str]) -> str:
     kind = _TYPES[name.rsplit(".", 1)[1]]
     targets = _vector(o[0])
@@ -516,7 +551,9 @@ def _ld(s: Statement, name: str, o: list[str]) -> str:
     return f"{kind} ws_v[{len(targets)}]; ws_emu::load_memory(ws_v, {at}, sizeof ws_v, {W}); {assigns}"
 
 
-@_known(rf"st(\.(volatile|relaxed|release)(\.(cta|cluster|gpu|sys))?)?(\.(global|shared(::(cta|cluster))?))?[\w.:]*\.{_KIND}")
+@_known(
+    rf"st(\.(volatile|relaxed|release)(\.(cta|cluster|gpu|sys))?)?(\.(global|shared(::(cta|cluster))?))?[\w.:]*\.{_KIND}"
+)
 def _st(s: Statement, name: str, o: list[str]) -> str:
     kind = _TYPES[name.rsplit(".", 1)[1]]
     values = [f"({kind})({_operand(s, v)})" for v in _vector(o[1])]
@@ -527,7 +564,9 @@ def _st(s: Statement, name: str, o: list[str]) -> str:
     return f"const {kind} ws_v[{len(values)}] = {{{', '.join(values)}}}; ws_emu::store_memory({at}, ws_v, sizeof ws_v, {W});"
 
 
-@_known(rf"(atom|red)(\.(relaxed|acquire|release|acq_rel))?(\.(cta|cluster|gpu|sys))?(\.(global|shared(::(cta|cluster))?))?\.(add|min|max|and|or|xor|exch|cas)\.{_KIND}")
+@_known(
+    rf"(atom|red)(\.(relaxed|acquire|release|acq_rel))?(\.(cta|cluster|gpu|sys))?(\.(global|shared(::(cta|cluster))?))?\.(add|min|max|and|or|xor|exch|cas)\.{_KIND}"
+)
 def _atom(s: Statement, name: str, o: list[str]) -> str:
     kind, operation = _TYPES[name.rsplit(".", 1)[1]], name.split(".")[-2]
     if name.startswith("red"):
@@ -535,8 +574,14 @@ def _atom(s: Statement, name: str, o: list[str]) -> str:
     order = next((w for w in ("acq_rel", "acquire", "release") if f".{w}" in name), "relaxed")
     values = [f"({kind})({_operand(s, v)})" for v in o[2:]]
     expression = {
-        "add": "a + v", "min": "v < a ? v : a", "max": "v > a ? v : a", "and": "ws_emu::bit_and(a, v)", "or": "ws_emu::bit_or(a, v)",
-        "xor": "ws_emu::bit_xor(a, v)", "exch": "v", "cas": f"a == v ? {values[1] if len(values) > 1 else 'a'} : a",
+        "add": "a + v",
+        "min": "v < a ? v : a",
+        "max": "v > a ? v : a",
+        "and": "ws_emu::bit_and(a, v)",
+        "or": "ws_emu::bit_or(a, v)",
+        "xor": "ws_emu::bit_xor(a, v)",
+        "exch": "v",
+        "cas": f"a == v ? {values[1] if len(values) > 1 else 'a'} : a",
     }[operation]
     call = f"ws_emu::atomic_update(({kind}*){_address(s, o[1], _shared(name))}, [=]({kind} a) {{ const {kind} v = {values[0]}; (void)v; return {kind}({expression}); }}, ws_emu::Order::{order}, {W})"
     return _assign(s, o[0], call)
@@ -548,8 +593,9 @@ def _mov(s: Statement, name: str, o: list[str]) -> str:
     if o[0].startswith("{"):
         parts = _vector(o[0])
         part = {2: {"32": "unsigned short", "64": "unsigned"}}[len(parts)][name[-2:]]
-        return f"{part} ws_v[2]; const {kind} ws_s = ws_emu::as<{kind}>({_operand(s, o[1])}); __builtin_memcpy(ws_v, &ws_s, sizeof ws_v); " + " ".join(
-            _assign(s, p, f"ws_v[{i}]") for i, p in enumerate(parts)
+        return (
+            f"{part} ws_v[2]; const {kind} ws_s = ws_emu::as<{kind}>({_operand(s, o[1])}); __builtin_memcpy(ws_v, &ws_s, sizeof ws_v); "
+            + " ".join(_assign(s, p, f"ws_v[{i}]") for i, p in enumerate(parts))
         )
     if o[1].startswith("{"):
         parts = [_operand(s, p) for p in _vector(o[1])]
@@ -575,8 +621,21 @@ def _cvt(s: Statement, name: str, o: list[str]) -> str:
     return _assign(s, o[0], f"({to})ws_emu::as<{source}>({_operand(s, o[1])})")
 
 
-_BINARY = {"add": "a + b", "sub": "a - b", "mul": "a * b", "mul.lo": "a * b", "and": "a & b", "or": "a | b", "xor": "a ^ b", "shl": "a << b", "shr": "a >> b",
-           "min": "b < a ? b : a", "max": "a < b ? b : a", "div": "a / b", "rem": "a % b"}
+_BINARY = {
+    "add": "a + b",
+    "sub": "a - b",
+    "mul": "a * b",
+    "mul.lo": "a * b",
+    "and": "a & b",
+    "or": "a | b",
+    "xor": "a ^ b",
+    "shl": "a << b",
+    "shr": "a >> b",
+    "min": "b < a ? b : a",
+    "max": "a < b ? b : a",
+    "div": "a / b",
+    "rem": "a % b",
+}
 
 
 @_known(rf"(add|sub|mul(\.lo)?|and|or|xor|shl|shr|min|max|div|rem)(\.(rn|rz|ftz|full|approx|wide))*\.({_KIND}|pred)")
@@ -605,8 +664,17 @@ def _unary(s: Statement, name: str, o: list[str]) -> str:
     if name.endswith("f16"):
         raise NotEmulated(name)
     value = {
-        "neg": f"-{a}", "abs": f"std::abs({a})", "not": f"!{a}" if kind == "bool" else f"~{a}", "ex2": f"std::exp2({a})", "lg2": f"std::log2({a})",
-        "rcp": f"1 / {a}", "rsqrt": f"1 / std::sqrt({a})", "sqrt": f"std::sqrt({a})", "sin": f"std::sin({a})", "cos": f"std::cos({a})", "tanh": f"std::tanh({a})",
+        "neg": f"-{a}",
+        "abs": f"std::abs({a})",
+        "not": f"!{a}" if kind == "bool" else f"~{a}",
+        "ex2": f"std::exp2({a})",
+        "lg2": f"std::log2({a})",
+        "rcp": f"1 / {a}",
+        "rsqrt": f"1 / std::sqrt({a})",
+        "sqrt": f"std::sqrt({a})",
+        "sin": f"std::sin({a})",
+        "cos": f"std::cos({a})",
+        "tanh": f"std::tanh({a})",
     }[name.split(".")[0]]
     return _assign(s, o[0], f"{kind}({value})")
 
@@ -614,11 +682,28 @@ def _unary(s: Statement, name: str, o: list[str]) -> str:
 @_known(rf"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.{_KIND}")
 def _setp(s: Statement, name: str, o: list[str]) -> str:
     kind = _TYPES[name.rsplit(".", 1)[1]]
-    sign = {"eq": "==", "ne": "!=", "lt": "<", "lo": "<", "le": "<=", "ls": "<=", "gt": ">", "hi": ">", "ge": ">=", "hs": ">="}[name.split(".")[1]]
-    return _assign(s, o[0].split("|")[0], f"ws_emu::as<{kind}>({_operand(s, o[1])}) {sign} ws_emu::as<{kind}>({_operand(s, o[2])})")
+    sign = {
+        "eq": "==",
+        "ne": "!=",
+        "lt": "<",
+        "lo": "<",
+        "le": "<=",
+        "ls": "<=",
+        "gt": ">",
+        "hi": ">",
+        "ge": ">=",
+        "hs": ">=",
+    }[name.split(".")[1]]
+    return _assign(
+        s, o[0].split("|")[0], f"ws_emu::as<{kind}>({_operand(s, o[1])}) {sign} ws_emu::as<{kind}>({_operand(s, o[2])})"
+    )
 
 
 @_known(rf"selp\.{_KIND}")
 def _selp(s: Statement, name: str, o: list[str]) -> str:
     kind = _TYPES[name.rsplit(".", 1)[1]]
-    return _assign(s, o[0], f"{_operand(s, o[3])} ? ws_emu::as<{kind}>({_operand(s, o[1])}) : ws_emu::as<{kind}>({_operand(s, o[2])})")
+    return _assign(
+        s,
+        o[0],
+        f"{_operand(s, o[3])} ? ws_emu::as<{kind}>({_operand(s, o[1])}) : ws_emu::as<{kind}>({_operand(s, o[2])})",
+    )

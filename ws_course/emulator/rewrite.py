@@ -1,7 +1,7 @@
 """Turn a CUDA C++ kernel file into host C++: only what a macro cannot say is rewritten, and no line moves.
 
-``__shared__`` declarations become references into the block's arena, ``asm`` statements become calls, the entry point is
-appended. Everything else (qualifiers, built-in variables, intrinsics) is plain C++ for the header ``ws_emu/prelude.h``.
+``__shared__`` declarations become references into the block's arena, ``asm`` statements become calls, the entry
+point is appended. Everything else (qualifiers, built-in variables, intrinsics) is plain C++ for the header ``ws_emu/prelude.h``.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def _shared_declaration(source: str, bare: str, at: int) -> _Shared:
         end += 1
     text = " ".join(bare[start:end].split())
     if "__restrict__" in text or re.search(r"=\s*[^=]", text):
-        raise RewriteError("a __shared__ variable cannot be initialised", _line(source, at), "assign to it in the kernel body")
+        raise RewriteError(
+            "a __shared__ variable cannot be initialised", _line(source, at), "assign to it in the kernel body"
+        )
     alignment = " ".join(re.findall(r"alignas\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__align__\s*\([^()]*\)", text))
     text = re.sub(r"alignas\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|__align__\s*\([^()]*\)", " ", text)
     external = bool(re.search(r"\bextern\b", text))
@@ -131,12 +133,20 @@ def _shared_declaration(source: str, bare: str, at: int) -> _Shared:
     first, *rest = _split(text)
     m = re.match(r"(.*?[\s>*&\}])\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$", first.strip(), re.S)
     if not m:
-        raise RewriteError(f"this __shared__ declaration is not understood: {text};", _line(source, at), "write it as `__shared__ type name[size];`")
+        raise RewriteError(
+            f"this __shared__ declaration is not understood: {text};",
+            _line(source, at),
+            "write it as `__shared__ type name[size];`",
+        )
     declarators = [(m.group(2), m.group(3).strip())]
     for part in rest:
         n = re.match(r"\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$", part)
         if not n:
-            raise RewriteError(f"this __shared__ declaration is not understood: {text};", _line(source, at), "declare one variable per line")
+            raise RewriteError(
+                f"this __shared__ declaration is not understood: {text};",
+                _line(source, at),
+                "declare one variable per line",
+            )
         declarators.append((n.group(1), n.group(2).strip()))
     return _Shared(start, end, m.group(1).strip(), declarators, external, alignment)
 
@@ -149,13 +159,21 @@ def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
         raise RewriteError(
             "the file launches a kernel with <<<...>>>: host code is not run here",
             _line(source, launch.start()),
-            "keep the kernel and its device functions in the file, and give the launch numbers to the command or to run()",
+            "keep the kernel and its device functions in the file; the launch numbers go to the command or to run()",
         )
     if (main := re.search(r"\bint\s+main\s*\(", bare)) is not None:
-        raise RewriteError("the file has a main(): host code is not run here", _line(source, main.start()), "keep the kernel and its device functions only")
+        raise RewriteError(
+            "the file has a main(): host code is not run here",
+            _line(source, main.start()),
+            "keep the kernel and its device functions only",
+        )
     if entry.split("<")[0].split("::")[-1] not in kernels:
         names = ", ".join(kernels) if kernels else "none"
-        raise RewriteError(f"there is no __global__ function called {entry}; the file has: {names}", 0, "give the kernel's name as entry")
+        raise RewriteError(
+            f"there is no __global__ function called {entry}; the file has: {names}",
+            0,
+            "give the kernel's name as entry",
+        )
     edits, structs = _name_structs(bare)
     macros: list[str] = []
     for number, m in enumerate(re.finditer(r"\b__shared__\b", bare)):
@@ -173,13 +191,16 @@ def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     name = entry.split("<")[0]
-    cluster = re.search(r"__cluster_dims__\s*\(([^)]*)\)(?=[^;{}]*\b" + re.escape(name.split("::")[-1]) + r"\s*\()", bare)
+    cluster = re.search(
+        r"__cluster_dims__\s*\(([^)]*)\)(?=[^;{}]*\b" + re.escape(name.split("::")[-1]) + r"\s*\()", bare
+    )
     dims = None
     if cluster and all(p.strip().isdigit() for p in cluster.group(1).split(",")):
         parts = [int(p) for p in cluster.group(1).split(",")]
         dims = tuple((parts + [1, 1, 1])[:3])
     head = "".join(f"{line}\n" for line in macros) + f'#line 1 "{file}"\n'
-    tail = f'\n#line 1 "{file}:entry"\nextern "C" const ::ws_emu::Entry* ws_emu_entry() {{ return ::ws_emu::Bind<&{entry}>::entry(); }}\n'
+    bind = f'extern "C" const ::ws_emu::Entry* ws_emu_entry() {{ return ::ws_emu::Bind<&{entry}>::entry(); }}'
+    tail = f'\n#line 1 "{file}:entry"\n{bind}\n'
     return Rewritten(head + text + tail, kernels, dims)
 
 
@@ -190,21 +211,28 @@ def _asm_edits(source: str, bare: str) -> list[tuple[int, int, str]]:
         close = _close(bare, m.end() - 1)
         line = _line(source, m.start())
         sections = _sections(source[m.end() : close], bare[m.end() : close])
-        template = "".join(_string(part) for part in re.findall(r'R"\w*\(.*?\)\w*"|"(?:\\.|[^"\\])*"', sections[0], re.S))
-        operands = [[_asm_operand(p, line) for p in _split(section, "([{", ")]}") if p.strip()] for section in sections[1:3]]
+        template = "".join(
+            _string(part) for part in re.findall(r'R"\w*\(.*?\)\w*"|"(?:\\.|[^"\\])*"', sections[0], re.S)
+        )
+        operands = [
+            [_asm_operand(p, line) for p in _split(section, "([{", ")]}") if p.strip()] for section in sections[1:3]
+        ]
         outputs, inputs = (operands + [[], []])[:2]
         try:
             new = translate(Statement(template, outputs, inputs, number))
         except NotEmulated as error:
             raise RewriteError(
-                f"not emulated: {error}", line, "inline PTX: docs/emulator.md lists the instructions that are understood", "not-emulated"
+                f"not emulated: {error}",
+                line,
+                "inline PTX: docs/emulator.md lists the instructions that are understood",
+                "not-emulated",
             ) from None
         edits.append((m.start(), close + 1, new + "\n" * source.count("\n", m.start(), close + 1)))
     return edits
 
 
 def _sections(text: str, bare: str) -> list[str]:
-    """Split an asm statement at the colons outside brackets (``::`` is two of them, but not inside a qualified name)."""
+    """Split an asm statement at the colons outside brackets; ``::`` is two of them."""
     parts, depth, start, i = [], 0, 0, 0
     while i < len(bare):
         c = bare[i]
@@ -225,7 +253,9 @@ def _string(literal: str) -> str:
 def _asm_operand(text: str, line: int) -> tuple[str, str]:
     m = re.match(r'\s*(?:\[\s*\w+\s*\])?\s*"([^"]*)"\s*\((.*)\)\s*$', text, re.S)
     if not m:
-        raise RewriteError(f"not emulated: the asm operand {text.strip()}", line, "write it as \"r\"(expression)", "not-emulated")
+        raise RewriteError(
+            f"not emulated: the asm operand {text.strip()}", line, 'write it as "r"(expression)', "not-emulated"
+        )
     return m.group(1).lstrip("=+&"), " ".join(m.group(2).split())
 
 
@@ -236,10 +266,17 @@ def _name_structs(bare: str) -> tuple[list[tuple[int, int, str]], set[str]]:
     """
     edits: list[tuple[int, int, str]] = []
     structs: set[str] = set()
-    for m in re.finditer(r"(template\s*<([^<>]*)>\s*)?\bstruct\s+(?:alignas\s*\([^()]*\)\s*|__align__\s*\([^()]*\)\s*)?([A-Za-z_]\w*)\s*\{", bare):
+    for m in re.finditer(
+        r"(template\s*<([^<>]*)>\s*)?\bstruct\s+(?:alignas\s*\([^()]*\)\s*|__align__\s*\([^()]*\)\s*)?([A-Za-z_]\w*)\s*\{",
+        bare,
+    ):
         end = _close(bare, m.end() - 1)
         body = bare[m.end() : end]
-        if "(" in re.sub(r"(alignas|__align__|sizeof)\s*\([^()]*\)|\[[^\]]*\]", "", body) or "{" in body or _in_function(bare, m.start()):
+        if (
+            "(" in re.sub(r"(alignas|__align__|sizeof)\s*\([^()]*\)|\[[^\]]*\]", "", body)
+            or "{" in body
+            or _in_function(bare, m.start())
+        ):
             continue
         after = re.match(r"\s*;", bare[end + 1 :])
         members = []
@@ -253,10 +290,15 @@ def _name_structs(bare: str) -> tuple[list[tuple[int, int, str]], set[str]]:
         if not after or not members:
             continue
         name = m.group(3)
-        parameters = ", ".join(re.split(r"[\s.]+", p.split("=")[0].strip())[-1] for p in m.group(2).split(",")) if m.group(2) else ""
+        parameters = (
+            ", ".join(re.split(r"[\s.]+", p.split("=")[0].strip())[-1] for p in m.group(2).split(","))
+            if m.group(2)
+            else ""
+        )
         full = f"{name}<{parameters}>" if parameters else name
         names = " ".join(
-            f'::ws_emu::name_member(&p->{n}, sizeof p->{n}, "{n}", ::ws_emu::shape_of<decltype({full}::{n})>());' for n in members
+            f'::ws_emu::name_member(&p->{n}, sizeof p->{n}, "{n}", ::ws_emu::shape_of<decltype({full}::{n})>());'
+            for n in members
         )
         head = re.sub(r"\s+", " ", m.group(1)) if m.group(1) else ""
         at = end + 1 + after.end()
@@ -264,7 +306,9 @@ def _name_structs(bare: str) -> tuple[list[tuple[int, int, str]], set[str]]:
         structs.add(name)
     if structs:
         one = "|".join(sorted(structs))
-        for m in re.finditer(rf"\b(?:reinterpret_cast|static_cast)\s*<(\s*(?:{one})\s*(?:<[^<>]*>)?\s*[*&]\s*)>\s*\(", bare):
+        for m in re.finditer(
+            rf"\b(?:reinterpret_cast|static_cast)\s*<(\s*(?:{one})\s*(?:<[^<>]*>)?\s*[*&]\s*)>\s*\(", bare
+        ):
             edits.append((m.start(), m.end(), f"::ws_emu::storage_cast<{m.group(1).strip()}>("))
     return edits, structs
 
@@ -281,7 +325,8 @@ def _in_function_text(d: _Shared, number: int, structs: set[str]) -> str:
         s = f"ws_shared_{number}_{i}"
         out.append(
             f"struct {s} {{ {d.alignment} {d.base} {name}{dims}; }}; "
-            f'static const unsigned {s}_at = ::ws_emu::reserve_shared(sizeof({s}), alignof({s}), "{name}", ::ws_emu::shape_of<decltype({s}::{name})>()); '
+            f"static const unsigned {s}_at = ::ws_emu::reserve_shared(sizeof({s}), alignof({s}), "
+            f'"{name}", ::ws_emu::shape_of<decltype({s}::{name})>()); '
             f"auto& {name} = reinterpret_cast<{s}*>(::ws_emu::shared_slab + {s}_at)->{name}"
         )
         if structs.intersection(_IDENTIFIER.findall(d.base)) and not dims:
@@ -302,6 +347,7 @@ def _file_scope_macros(d: _Shared, number: int) -> list[str]:
                 f'#define {name} (::ws_emu::file_scope_shared<{d.base}, {number}>("{name}", '
                 f"static_cast<{d.base} (*){dims}>(nullptr)))"
                 if dims
-                else f'#define {name} (::ws_emu::file_scope_shared<{d.base}, {number}>("{name}", static_cast<{d.base}*>(nullptr)))'
+                else f'#define {name} (::ws_emu::file_scope_shared<{d.base}, {number}>("{name}", '
+                f"static_cast<{d.base}*>(nullptr)))"
             )
     return out

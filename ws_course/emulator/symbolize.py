@@ -35,7 +35,9 @@ class Lines:
             if child.tag == "DW_TAG_inlined_subroutine" and "DW_AT_call_line" in child.attributes:
                 file = names.get(child.attributes["DW_AT_call_file"].value, "")
                 for low, high in _ranges(unit, child, ranges):
-                    self._inlined.append((low, high, -depth, high - low, file, child.attributes["DW_AT_call_line"].value))
+                    self._inlined.append(
+                        (low, high, -depth, high - low, file, child.attributes["DW_AT_call_line"].value)
+                    )
             if child.has_children:
                 self._collect(unit, child, names, ranges, depth + 1)
 
@@ -61,7 +63,7 @@ class Lines:
 
 
 def _file_names(program) -> dict[int, str]:
-    """Map the file numbers of a line program to names without folders (DWARF 5 counts from 0, earlier versions from 1)."""
+    """Map the file numbers of a line program to names without folders (from 0 in DWARF 5, else from 1)."""
     first = 0 if program["version"] >= 5 else 1
     return {
         i + first: Path(e.name.decode() if isinstance(e.name, bytes) else str(e.name)).name

@@ -1,4 +1,4 @@
-"""The emulator backend: rewrite, compile for this CPU, run each schedule in a process of its own, tell what it found."""
+"""The emulator backend: rewrite, compile for this CPU, run each schedule in its own process, tell what it found."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ from ws_course.runtime.result import Result, Span
 
 DEVICE = "CPU emulator"
 PAGE = 4096
+HEADERS = (
+    "the emulator knows cooperative_groups.h, cuda_pipeline.h, cuda/barrier, cuda/pipeline, cuda/ptx, cuda/atomic, "
+    "cuda/std/* and ws/*.cuh"
+)
 MEMORY = 8192
 """Address space of one run, in MiB; what a run really touches is far less."""
 
@@ -136,7 +140,7 @@ def _compile_faults(error: RewriteError | CompileError, kernel: Kernel) -> tuple
     for d in error.diagnostics[:10]:
         message, hint = d.message, ""
         if "No such file or directory" in message:
-            hint = "the emulator knows cooperative_groups.h, cuda_pipeline.h, cuda/barrier, cuda/pipeline, cuda/ptx, cuda/atomic, cuda/std/* and ws/*.cuh"
+            hint = HEADERS
         faults.append(
             Fault(FaultKind.COMPILE_ERROR, message, hint=hint, file=d.file, line=d.line, column=_column(d, kernel))
         )
@@ -178,9 +182,11 @@ def _run_once(
         job.write_text("\n".join(lines) + "\n")
         command = [str(runner), str(library), str(job), str(arena), str(report)]
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout + 5)
+            done = subprocess.run(command, capture_output=True, timeout=timeout + 5)
         except subprocess.TimeoutExpired:
-            fault = Fault(FaultKind.TIMEOUT, f"the kernel did not end within {timeout:.0f} s and was stopped", file=kernel.file)
+            fault = Fault(
+                FaultKind.TIMEOUT, f"the kernel did not end within {timeout:.0f} s and was stopped", file=kernel.file
+            )
             return _Outcome((fault,), (), [a.copy() for a in bound.arrays], "", {})
         printed = done.stdout[: 1 << 20].decode(errors="replace")
         if not report.is_file():
@@ -188,7 +194,7 @@ def _run_once(
             fault = Fault(
                 FaultKind.LAUNCH_ERROR,
                 f"the emulated kernel died without a report ({reason})",
-                hint="it may have overwritten the emulator's own memory through a wild pointer, or used more memory than there is",
+                hint="it may have written through a wild pointer, or used more memory than there is",
                 file=kernel.file,
             )
             return _Outcome((fault,), (), [a.copy() for a in bound.arrays], printed, {})
@@ -236,8 +242,21 @@ def _fault(data: dict, library: Path, kernel: Kernel) -> Fault:
     others = []
     for other in data["others"]:
         where = _line_of(other, library, kernel) if other.get("line") or other.get("pc") else ("", 0)
-        others.append(Site(*where, *(v if v >= 0 else None for v in (other["block"], other["warp"], other["lane"])), what=other["what"]))
+        others.append(
+            Site(
+                *where,
+                *(v if v >= 0 else None for v in (other["block"], other["warp"], other["lane"])),
+                what=other["what"],
+            )
+        )
     who = {k: v if v >= 0 else None for k, v in ((k, place[k]) for k in ("block", "warp", "lane"))}
     return Fault(
-        FaultKind(data["kind"]), data["message"], hint=data["hint"], file=file, line=line, object=data["object"], others=tuple(others), **who
+        FaultKind(data["kind"]),
+        data["message"],
+        hint=data["hint"],
+        file=file,
+        line=line,
+        object=data["object"],
+        others=tuple(others),
+        **who,
     )
