@@ -39,7 +39,7 @@ def test_the_title_cell_says_what_to_expect(path):
 @each_lesson
 def test_set_up_takes_two_lines_and_the_badge_follows(path):
     code = [text for kind, text in cells(path) if kind == "code"]
-    assert code[0].splitlines() == SETUP
+    assert [line for line in code[0].splitlines() if line] == SETUP
     assert code[1].splitlines()[-1] == "Badge()"
 
 

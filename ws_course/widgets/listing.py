@@ -9,7 +9,10 @@ from html import escape
 
 from ws_course.kernels.catalog import KernelSpec
 
-_PRE = "margin:0;padding:0.5em 0.8em;line-height:1.35;font-size:90%;overflow-x:auto;background:rgba(127,127,127,0.08)"
+_PRE = (
+    "font-family:monospace;margin:0;padding:0.5em 0.8em;line-height:1.35;font-size:90%;overflow-x:auto;"
+    "background:rgba(127,127,127,0.08)"
+)
 _HEAD = "padding:0.2em 0.8em;font-size:85%;opacity:0.75"
 # A colour and a sign in the margin: the sign is there for readers who do not see the colour.
 _MARK = {"▶": "rgba(0,114,178,0.18)", "+": "rgba(0,158,115,0.20)", "-": "rgba(213,94,0,0.18)"}
