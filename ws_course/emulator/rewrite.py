@@ -1,7 +1,8 @@
 """Turn a CUDA C++ kernel file into host C++: only what a macro cannot say is rewritten, and no line moves.
 
 ``__shared__`` declarations become references into the block's arena, ``asm`` statements become calls, the entry
-point is appended. Everything else (qualifiers, built-in variables, intrinsics) is plain C++ for the header ``ws_emu/prelude.h``.
+point is appended. Everything else (qualifiers, built-in variables, intrinsics) is plain C++ for the header
+``ws_emu/prelude.h``.
 """
 
 from __future__ import annotations

@@ -4,5 +4,6 @@ from ws_course.runtime.backends import Backend, BackendError, get
 from ws_course.runtime.kernel import Kernel
 from ws_course.runtime.launch import Launch
 from ws_course.runtime.result import Result, Span
+from ws_course.runtime.tensormap import TensorMap
 
-__all__ = ["Backend", "BackendError", "Kernel", "Launch", "Result", "Span", "get"]
+__all__ = ["Backend", "BackendError", "Kernel", "Launch", "Result", "Span", "TensorMap", "get"]

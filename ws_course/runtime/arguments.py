@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ws_course.build.signature import Parameter
+from ws_course.runtime.tensormap import TensorMap
 
 _NUMBERS = (int, float, bool, np.generic)
 
@@ -27,6 +28,14 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Map:
+    """Pass a tensor map by value; ``index`` is the array that it describes, as in :class:`Array`."""
+
+    index: int
+    map: TensorMap
+
+
+@dataclass(frozen=True)
 class Bound:
     """Hold one call's arguments.
 
@@ -34,7 +43,7 @@ class Bound:
     array on the device too) and ``written`` which of them the kernel may write.
     """
 
-    arguments: tuple[Array | Value, ...]
+    arguments: tuple[Array | Value | Map, ...]
     arrays: tuple[np.ndarray, ...]
     written: tuple[bool, ...]
 
@@ -48,11 +57,22 @@ def bind(parameters: Sequence[Parameter], args: Sequence[object], entry: str) ->
     if len(args) != len(parameters):
         takes = ", ".join(map(str, parameters)) or "nothing"
         raise TypeError(f"{entry} takes {_count(len(parameters))} ({takes}), but the call has {len(args)}")
-    arguments: list[Array | Value] = []
+    arguments: list[Array | Value | Map] = []
     arrays: list[np.ndarray] = []
     written: list[bool] = []
     for position, (parameter, arg) in enumerate(zip(parameters, args, strict=True)):
         where = f"argument {position} of {entry} ({parameter})"
+        if isinstance(arg, TensorMap):
+            if (parameter.way, parameter.size) != ("value", 128):
+                raise TypeError(f"{where} is no CUtensorMap: declare it const __grid_constant__ CUtensorMap")
+            index = next((i for i, known in enumerate(arrays) if _same(known, arg.array)), None)
+            if index is None:
+                index = len(arrays)
+                arrays.append(arg.array)
+                written.append(False)
+            written[index] |= arg.array.flags.writeable  # a map may be stored through
+            arguments.append(Map(index, arg))
+            continue
         if parameter.way == "value":
             arguments.append(Value(_value(parameter, arg, where)))
             continue

@@ -17,7 +17,7 @@ from ws_course.build.nvrtc import CompileError, Diagnostic, ToolchainError
 from ws_course.emulator.rewrite import RewriteError, Rewritten, rewrite
 from ws_course.emulator.symbolize import Lines
 from ws_course.faults import Fault, FaultKind, Site
-from ws_course.runtime.arguments import Array, Bound, bind
+from ws_course.runtime.arguments import Array, Bound, Map, bind
 from ws_course.runtime.backends import BackendError
 from ws_course.runtime.kernel import Kernel
 from ws_course.runtime.launch import Launch
@@ -177,6 +177,10 @@ def _run_once(
             if isinstance(argument, Array):
                 array = bound.arrays[argument.index]
                 lines.append(f"array {name} {offsets[argument.index]} {array.nbytes} {array.dtype.itemsize}")
+            elif isinstance(argument, Map):
+                array = bound.arrays[argument.index]
+                where = f"{offsets[argument.index]} {array.nbytes} {array.dtype.itemsize}"
+                lines.append(f"map {name} {where} {argument.map.emulated().hex()}")
             else:
                 lines.append(f"scalar {name} {argument.data.hex()}")
         job.write_text("\n".join(lines) + "\n")

@@ -15,12 +15,13 @@ import numpy as np
 from ws_course import device
 from ws_course.build import nvrtc
 from ws_course.faults import Fault, FaultKind
-from ws_course.runtime.arguments import Array, Bound, Value, bind
+from ws_course.runtime.arguments import Array, Bound, Map, Value, bind
 from ws_course.runtime.backends import BackendError
 from ws_course.runtime.gpu_worker import Job, Worker
 from ws_course.runtime.kernel import Kernel
 from ws_course.runtime.launch import Launch
 from ws_course.runtime.result import Result
+from ws_course.runtime.tensormap import TensorMap
 
 FIX = "run `ws-course doctor` to see what is missing, or use backend='emulator', which needs no GPU"
 
@@ -362,7 +363,35 @@ def arguments_of(bound: Bound, arrays: Sequence[object]) -> list[int | bytes]:
                 found.append(arrays[index].data.ptr)
             case Value(data):
                 found.append(data)
+            case Map(index, tensor):
+                found.append(encode(tensor, arrays[index].data.ptr))
     return found
+
+
+def encode(tensor: TensorMap, address: int) -> bytes:
+    """Return the driver's 128 bytes for a tensor map on device memory (CUDA driver API, cuTensorMapEncodeTiled)."""
+    cu = _cu()
+    kinds = {"float32": "FLOAT32", "float64": "FLOAT64", "float16": "FLOAT16", "int32": "INT32", "int64": "INT64"}
+    kinds |= {"uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64"}
+    name = kinds.get(tensor.array.dtype.name)
+    if name is None:
+        raise ValueError(f"a tensor map cannot hold {tensor.array.dtype}: use {', '.join(kinds)}")
+    rank = tensor.array.ndim
+    swizzle = "NONE" if not tensor.swizzle else f"{tensor.swizzle}B"
+    answer = cu.cuTensorMapEncodeTiled(
+        getattr(cu.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{name}"),
+        rank,
+        address,
+        [cu.cuuint64_t(n) for n in tensor.sizes],
+        [cu.cuuint64_t(n) for n in tensor.strides],
+        [cu.cuuint32_t(n) for n in tensor.boxes],
+        [cu.cuuint32_t(1)] * rank,
+        cu.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        getattr(cu.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{swizzle}"),
+        cu.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_NONE,
+        cu.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+    )
+    return b"".join(int(word).to_bytes(8, "little") for word in _ask(answer, "encoding a tensor map").opaque)
 
 
 def elapsed_ms(work: Callable[[], None]) -> float:

@@ -25,7 +25,7 @@ import numpy as np
 
 from ws_course.build.nvrtc import Cubin
 from ws_course.faults import Fault, FaultKind
-from ws_course.runtime.arguments import Array, Bound, Value
+from ws_course.runtime.arguments import Array, Bound, Map, Value
 from ws_course.runtime.backends import BackendError
 from ws_course.runtime.launch import Launch
 
@@ -44,7 +44,7 @@ class Job:
     """Describe one launch."""
 
     cubin: Cubin
-    arguments: tuple[Array | Value, ...]
+    arguments: tuple[Array | Value | Map, ...]
     launch: Launch
     file: str
 

@@ -76,15 +76,12 @@ void try_complete(Block& block, int id) {
   if (id == 0 && !bar.expected) check_same_call_site(block, bar);
   Clocks c = bar.meeting.freeze();
   bar.reduced[bar.round & 1] = bar.accumulating;
-  std::vector<Thread*> waiting = std::move(bar.waiting);
-  std::uint64_t time = bar.time, round = bar.round + 1;
-  int reduced[2] = {bar.reduced[0], bar.reduced[1]};
-  bar = BlockBarrier{};
-  bar.round = round;
-  bar.reduced[0] = reduced[0];
-  bar.reduced[1] = reduced[1];
+  ++bar.round;
+  bar.arrived = bar.expected = 0;
+  bar.accumulating = 0;
+  bar.who.clear();
   ++world.progress;
-  release(waiting, c, time);
+  release(bar.waiting, c, bar.time);
 }
 
 Rendezvous& rendezvous_of(Block& b, unsigned warp, unsigned mask) {

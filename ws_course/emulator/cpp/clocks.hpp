@@ -3,6 +3,8 @@
 // entries of its own, so that a barrier of n threads costs n, not n*n.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <set>
@@ -24,17 +26,58 @@ inline void raise(Vector& v, const Vector& other) {
   for (std::size_t i = 0; i < other.size(); ++i) v[i] = v[i] < other[i] ? other[i] : v[i];
 }
 
+// A vector that many threads share and nobody changes. Counted by hand: there is one host thread, and the count is touched at
+// every barrier.
+class Frozen {
+ public:
+  Frozen() = default;
+  explicit Frozen(const Vector& v) : block_(static_cast<Block*>(std::malloc(sizeof(Block) + v.size() * sizeof(Clock)))) {
+    block_->uses = 1;
+    block_->size = std::uint32_t(v.size());
+    std::memcpy(data(), v.data(), v.size() * sizeof(Clock));
+  }
+  Frozen(const Frozen& o) : block_(o.block_) {
+    if (block_) ++block_->uses;
+  }
+  Frozen(Frozen&& o) noexcept : block_(o.block_) { o.block_ = nullptr; }
+  Frozen& operator=(Frozen o) noexcept {
+    std::swap(block_, o.block_);
+    return *this;
+  }
+  ~Frozen() {
+    if (block_ && --block_->uses == 0) std::free(block_);
+  }
+  explicit operator bool() const { return block_; }
+  bool operator==(const Frozen& o) const { return block_ == o.block_; }
+  bool operator!=(const Frozen& o) const { return block_ != o.block_; }
+  bool operator<(const Frozen& o) const { return block_ < o.block_; }
+  Clock of(Agent a) const { return block_ && a < block_->size ? data()[a] : 0; }
+  std::size_t size() const { return block_ ? block_->size : 0; }
+  Vector copy() const { return block_ ? Vector(data(), data() + block_->size) : Vector{}; }
+  void raise(Vector& v) const {
+    if (v.size() < size()) v.resize(size(), 0);
+    for (std::size_t i = 0; i < size(); ++i) v[i] = v[i] < data()[i] ? data()[i] : v[i];
+  }
+
+ private:
+  struct Block {
+    std::uint32_t uses, size;
+  };
+  Clock* data() const { return reinterpret_cast<Clock*>(block_ + 1); }
+  Block* block_ = nullptr;
+};
+
 struct Knowledge {
   struct Entry {
     Agent agent;
     Clock clock;
   };
-  std::shared_ptr<const Vector> base;
+  Frozen base;
   std::vector<Entry> newer;
   std::shared_ptr<const std::map<std::uint32_t, Vector>> foreign;  // other gangs of blocks, by number
 
   Clock of(Agent a) const {
-    Clock c = base ? at(*base, a) : 0;
+    Clock c = base.of(a);
     for (const Entry& e : newer)
       if (e.agent == a && e.clock > c) c = e.clock;
     return c;
@@ -50,18 +93,17 @@ struct Knowledge {
     if (newer.size() > 24) flatten();
   }
   void flatten() {
-    auto v = std::make_shared<Vector>(base ? *base : Vector{});
-    for (const Entry& e : newer) raise(*v, e.agent, e.clock);
-    base = std::move(v);
+    Vector v = dense();
+    base = Frozen(v);
     newer.clear();
   }
   void join(const Knowledge& k) {
     if (k.base && k.base != base) {
       bool less = true, more = true;  // than k.base
       if (base) {
-        std::size_t n = base->size() < k.base->size() ? k.base->size() : base->size();
+        std::size_t n = base.size() < k.base.size() ? k.base.size() : base.size();
         for (std::size_t i = 0; i < n && (less || more); ++i) {
-          Clock mine = at(*base, Agent(i)), theirs = at(*k.base, Agent(i));
+          Clock mine = base.of(Agent(i)), theirs = k.base.of(Agent(i));
           less &= mine <= theirs;
           more &= mine >= theirs;
         }
@@ -69,9 +111,9 @@ struct Knowledge {
       if (!base || less) {
         base = k.base;
       } else if (!more) {
-        auto v = std::make_shared<Vector>(*base);
-        raise(*v, *k.base);
-        base = std::move(v);
+        Vector v = base.copy();
+        k.base.raise(v);
+        base = Frozen(v);
       }
     }
     for (const Entry& e : k.newer) learn(e.agent, e.clock);
@@ -88,7 +130,7 @@ struct Knowledge {
     foreign = std::move(m);
   }
   Vector dense() const {
-    Vector v = base ? *base : Vector{};
+    Vector v = base.copy();
     for (const Entry& e : newer) raise(v, e.agent, e.clock);
     return v;
   }
@@ -100,7 +142,7 @@ class Gathering {
   void add(const Knowledge& k, Agent self, Clock clock) {
     if (k.base && k.base != last_) {
       last_ = k.base;
-      if (merged_.insert(k.base).second) raise(sum_, *k.base);
+      if (merged_.insert(k.base).second) k.base.raise(sum_);
     }
     for (const Knowledge::Entry& e : k.newer) raise(sum_, e.agent, e.clock);
     raise(sum_, self, clock);
@@ -108,10 +150,10 @@ class Gathering {
   }
   Knowledge freeze() {
     Knowledge k;
-    k.base = std::make_shared<const Vector>(std::move(sum_));
+    k.base = Frozen(sum_);
     k.foreign = foreign_.foreign;
-    sum_ = Vector{};
-    last_.reset();
+    sum_.clear();
+    last_ = Frozen{};
     merged_.clear();
     foreign_.foreign.reset();
     return k;
@@ -119,8 +161,8 @@ class Gathering {
 
  private:
   Vector sum_;
-  std::shared_ptr<const Vector> last_;
-  std::set<std::shared_ptr<const Vector>> merged_;  // bases that are part of the sum already
+  Frozen last_;
+  std::set<Frozen> merged_;  // bases that are part of the sum already
   Knowledge foreign_;
 };
 
@@ -129,7 +171,13 @@ class Gathering {
 struct Clocks {
   Knowledge know, proxied, fenced;
   // For a thread that has handed in all it knew and learned nothing since.
-  void adopt(const Clocks& c) { *this = c; }
+  void adopt(const Clocks& c) {
+    know.base = c.know.base;
+    know.newer.clear();
+    know.foreign = c.know.foreign;
+    if (c.proxied.base || !c.proxied.newer.empty()) proxied = c.proxied;
+    if (c.fenced.base || !c.fenced.newer.empty()) fenced = c.fenced;
+  }
   void join(const Clocks& c) {
     know.join(c.know);
     if (c.proxied.base || !c.proxied.newer.empty()) proxied.join(c.proxied);

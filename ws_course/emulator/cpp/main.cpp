@@ -123,7 +123,8 @@ int main(int argc, char** argv) {
   struct Buffer {
     std::string name;
     std::size_t offset, bytes, element;
-    void** slot;
+    void** slot;  // null: known to the kernel through a tensor map only
+    unsigned char* map;
   };
   std::vector<Buffer> buffers;
   std::size_t arena = 0;
@@ -148,10 +149,14 @@ int main(int argc, char** argv) {
       b.slot = static_cast<void**>(std::calloc(1, sizeof(void*)));
       world.arguments.push_back(b.slot);
       buffers.push_back(b);
-    } else if (key == "scalar") {
-      std::string name, hex;
-      in >> name >> hex;
-      auto* slot = static_cast<unsigned char*>(std::calloc(1, hex.size() / 2 + 64));
+    } else if (key == "map" || key == "scalar") {
+      Buffer b{};
+      std::string hex;
+      in >> b.name;
+      if (key == "map") in >> b.offset >> b.bytes >> b.element;
+      in >> hex;
+      auto* slot = static_cast<unsigned char*>(std::aligned_alloc(64, (hex.size() / 2 + 128) / 64 * 64));
+      if (key == "map") b.map = slot, buffers.push_back(b);
       for (std::size_t i = 0; i + 1 < hex.size(); i += 2) slot[i / 2] = (unsigned char)std::strtoul(hex.substr(i, 2).c_str(), nullptr, 16);
       world.arguments.push_back(slot);
     }
@@ -168,7 +173,7 @@ int main(int argc, char** argv) {
   dlinfo(library, RTLD_DI_LINKMAP, &map);
   set_library_range(reinterpret_cast<void*>(map->l_addr), argv[4]);
   world.entry = entry();
-  world.random.seed(c.seed * 2654435761u + 12345u);
+  world.random.seed(c.seed);
 
   static unsigned char signal_stack[1 << 16];
   stack_t alternative{};
@@ -185,8 +190,10 @@ int main(int argc, char** argv) {
   map_global(argv[3], arena);
   declare_dynamic(c.dynamic);
   for (const Buffer& b : buffers) {
-    *b.slot = b.bytes ? global_base() + b.offset : nullptr;
-    if (b.bytes) add_global_buffer(b.offset, b.bytes, b.name, b.element);
+    unsigned char* at = b.bytes ? global_base() + b.offset : nullptr;
+    if (b.slot) *b.slot = at;
+    if (b.map) std::memcpy(b.map, &at, sizeof at);  // the first field of the emulator's tensor map
+    if (b.bytes && !known_buffer(b.offset)) add_global_buffer(b.offset, b.bytes, b.name, b.element);
   }
   if (c.dynamic > kSharedLimit)
     usage(text("smem=%zu: a block can have at most %zu bytes of shared memory (227 KiB)", c.dynamic, kSharedLimit));

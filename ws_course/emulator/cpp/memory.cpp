@@ -288,6 +288,9 @@ void add_global_buffer(std::size_t offset, std::size_t bytes, const std::string&
   for (std::size_t page = offset / kPage; page < (offset + bytes + kPage - 1) / kPage; ++page)
     global.owner[page] = std::uint16_t(global.buffers.size());
 }
+bool known_buffer(std::size_t offset) {
+  return std::any_of(global.buffers.begin(), global.buffers.end(), [&](const Buffer& b) { return b.offset == offset; });
+}
 bool is_global(const void* p) { return std::size_t(static_cast<const unsigned char*>(p) - global.base) < global.bytes; }
 
 // ---- names -------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ void open_slab(Block& b, unsigned slot);  // fresh, uninitialised shared memory
 void map_global(const char* path, std::size_t bytes);
 unsigned char* global_base();
 void add_global_buffer(std::size_t offset, std::size_t bytes, const std::string& name, std::size_t element);
+bool known_buffer(std::size_t offset);  // an array may be passed twice
 void declare_dynamic(std::size_t bytes);
 std::size_t static_shared_bytes();
 

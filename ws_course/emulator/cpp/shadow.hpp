@@ -75,7 +75,7 @@ extern GlobalArena global;
 inline bool known(const Record& r, const Thread* t) {
   if (r.agent == t->agent) return true;
   const Knowledge& k = t->clocks.know;
-  if (k.base && r.agent < k.base->size() && (*k.base)[r.agent] >= r.clock) return true;
+  if (k.base.of(r.agent) >= r.clock) return true;
   for (const Knowledge::Entry& e : k.newer)
     if (e.agent == r.agent && e.clock >= r.clock) return true;
   return false;

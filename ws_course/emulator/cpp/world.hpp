@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -107,6 +106,21 @@ struct Config {
   unsigned cluster_size() const { return cluster.x * cluster.y * cluster.z; }
 };
 
+// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016): a draw at every switch.
+class Random {
+ public:
+  void seed(std::uint64_t s) { state_ = s * 0x9e3779b97f4a7c15u + 1; }
+  std::uint32_t operator()() {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return std::uint32_t((state_ * 0x2545f4914f6cdd1du) >> 32);
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
 struct World {
   Config config;
   std::uint32_t gang = 0;  // number of the gang that lives now, from 1
@@ -116,7 +130,7 @@ struct World {
   unsigned alive = 0;
   std::uint64_t progress = 0;  // grows with everything that could let a spinning thread go on
   std::uint64_t switches = 0;
-  std::mt19937 random;
+  Random random;
   const Entry* entry = nullptr;
   std::vector<void*> arguments;
 };
