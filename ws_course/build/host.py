@@ -78,16 +78,16 @@ def _sources() -> tuple[tuple[str, str], ...]:
     return tuple((str(p.relative_to(EMULATOR)), p.read_text()) for p in files)
 
 
-def compile_kernel(text: str, file: str, defines: Mapping[str, int | str] | None = None) -> Path:
+def compile_kernel(text: str, file: str, defines: Mapping[str, int | str] | None = None, checks: bool = True) -> Path:
     """Compile host C++ from :func:`ws_course.emulator.rewrite.rewrite` to a shared library; the path is in the cache.
 
-    ``file`` is the kernel's name in messages. Raises ``CompileError`` with file and line, ``ToolchainError`` where
+    ``file`` is the kernel's name in messages; without ``checks`` loads and stores are not looked at. Raises ``CompileError`` with file and line, ``ToolchainError`` where
     there is no compiler.
     """
     compiler = _compiler()
     constants = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
     includes = [f"-I{p}" for p in (SHADOW, EMULATOR.parent / "kernels" / "include", *header_folders())]
-    options = [STD, *_KERNEL, *_CHECKED[_family(compiler)], *constants]
+    options = [STD, *_KERNEL, *(_CHECKED[_family(compiler)] if checks else []), *constants]
     name = key(text, file, options, str(compiler), includes, _sources()) + ".so"
     path = folder() / _KERNELS.kind / name
     if _kept(path):

@@ -20,7 +20,15 @@ class Backend(Protocol):
     name: str
 
     def run(
-        self, kernel: Kernel, args: tuple, launch: Launch, *, seeds: int = 1, trace: bool = False, timeout: float = 30.0
+        self,
+        kernel: Kernel,
+        args: tuple,
+        launch: Launch,
+        *,
+        seeds: int = 1,
+        trace: bool = False,
+        timeout: float = 30.0,
+        checks: bool = True,
     ) -> Result:
         """Run one launch in a subprocess and return what came of it."""
         ...

@@ -50,7 +50,15 @@ class EmulatorBackend:
         return ()
 
     def run(
-        self, kernel: Kernel, args: tuple, launch: Launch, *, seeds: int = 1, trace: bool = False, timeout: float = 30.0
+        self,
+        kernel: Kernel,
+        args: tuple,
+        launch: Launch,
+        *,
+        seeds: int = 1,
+        trace: bool = False,
+        timeout: float = 30.0,
+        checks: bool = True,
     ) -> Result:
         """Run ``seeds`` schedules; see :meth:`ws_course.runtime.kernel.Kernel.run`.
 
@@ -59,7 +67,7 @@ class EmulatorBackend:
         if seeds < 1:
             raise ValueError(f"seeds={seeds}: try at least one schedule")
         try:
-            rewritten, library = _build(kernel)
+            rewritten, library = _build(kernel, checks)
             runner = host.runner()
         except (RewriteError, CompileError) as error:
             return Result(self.name, DEVICE, 0.0, faults=_compile_faults(error, kernel))
@@ -117,10 +125,10 @@ def _rewritten(source: str, entry: str, file: str) -> Rewritten:
     return rewrite(source, entry, file)
 
 
-def _build(kernel: Kernel) -> tuple[Rewritten, Path]:
+def _build(kernel: Kernel, checks: bool = True) -> tuple[Rewritten, Path]:
     rewritten = _rewritten(kernel.source, kernel.entry, kernel.file)
     text = rewritten.text + signature.appendix(kernel.entry, 'extern "C" __attribute__((used)) const')
-    return rewritten, host.compile_kernel(text, kernel.file, kernel.defines)
+    return rewritten, host.compile_kernel(text, kernel.file, kernel.defines, checks)
 
 
 @functools.lru_cache(maxsize=64)

@@ -42,11 +42,20 @@ class GpuBackend:
         return ()
 
     def run(
-        self, kernel: Kernel, args: tuple, launch: Launch, *, seeds: int = 1, trace: bool = False, timeout: float = 30.0
+        self,
+        kernel: Kernel,
+        args: tuple,
+        launch: Launch,
+        *,
+        seeds: int = 1,
+        trace: bool = False,
+        timeout: float = 30.0,
+        checks: bool = True,
     ) -> Result:
         """Compile, launch and wait; see :meth:`ws_course.runtime.kernel.Kernel.run`.
 
-        A GPU runs one schedule, its own, and records no spans: ``seeds`` and ``trace`` change nothing here.
+        A GPU runs one schedule, its own, and neither records spans nor checks accesses: ``seeds``, ``trace`` and
+        ``checks`` change nothing here.
         """
         gpu = first_gpu()
         try:

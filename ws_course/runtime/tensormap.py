@@ -26,7 +26,9 @@ class TensorMap:
     def __post_init__(self) -> None:
         a, box = self.array, self.box
         if not 1 <= a.ndim <= 5 or len(box) != a.ndim:
-            raise ValueError(f"a tensor map has 1 to 5 dimensions, as many in the array ({a.ndim}) as in the box ({len(box)})")
+            raise ValueError(
+                f"a tensor map has 1 to 5 dimensions, as many in the array ({a.ndim}) as in the box ({len(box)})"
+            )
         if not a.flags.c_contiguous:
             raise ValueError("a tensor map needs an array that is contiguous: pass np.ascontiguousarray(array)")
         if any(not 1 <= n <= 256 for n in box):
