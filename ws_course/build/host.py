@@ -81,8 +81,8 @@ def _sources() -> tuple[tuple[str, str], ...]:
 def compile_kernel(text: str, file: str, defines: Mapping[str, int | str] | None = None, checks: bool = True) -> Path:
     """Compile host C++ from :func:`ws_course.emulator.rewrite.rewrite` to a shared library; the path is in the cache.
 
-    ``file`` is the kernel's name in messages; without ``checks`` loads and stores are not looked at. Raises ``CompileError`` with file and line, ``ToolchainError`` where
-    there is no compiler.
+    ``file`` is the kernel's name in messages; without ``checks`` loads and stores are not looked at. Raises
+    ``CompileError`` with file and line, ``ToolchainError`` where there is no compiler.
     """
     compiler = _compiler()
     constants = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]

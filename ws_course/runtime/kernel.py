@@ -56,9 +56,9 @@ class Kernel:
         """Compile, launch in a subprocess and wait; NumPy arrays are arguments and are updated in place.
 
         ``backend`` is "gpu", "emulator" or "auto" (the GPU if this machine has one that can run CUDA 13). ``seeds``
-        is the number of schedules the emulator tries; ``trace`` keeps spans; ``timeout`` is in seconds. ``checks=False``
-        makes the emulator several times as fast by not looking at single loads and stores (no races, bounds, uninitialised
-        reads; deadlocks and barrier misuse are still found). Mistakes in
+        is the number of schedules the emulator tries; ``trace`` keeps spans; ``timeout`` is in seconds.
+        ``checks=False`` makes the emulator several times as fast by not looking at single loads and stores (no races,
+        bounds, uninitialised reads; deadlocks and barrier misuse are still found). Mistakes in
         the kernel come back as ``Result.faults``; mistakes in the call (argument count, dtype, launch numbers) raise
         ``ValueError`` or ``TypeError``; a backend that this machine lacks raises ``BackendError`` with the fix.
         """
