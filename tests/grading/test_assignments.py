@@ -1,5 +1,7 @@
 """Every assignment of the course: in step with its exercise, solvable, and not to be passed by accident."""
 
+import ast
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -7,15 +9,28 @@ import pytest
 
 from ws_course.grading.assignment import NOTEBOOK, find_all
 from ws_course.grading.autograde import grade_submission
-from ws_course.grading.cells import role
+from ws_course.grading.cells import is_cuda, role
 from ws_course.grading.generate import drift, release
 from ws_course.grading.release import exercise
+from ws_course.runtime.names import entry_points
 
 PROJECT = Path(__file__).parents[2]
 ASSIGNMENTS = find_all(PROJECT / "solutions")
 WRONG = [(assignment, wrong) for assignment in ASSIGNMENTS for wrong in assignment.wrong_answers]
 
 each_assignment = pytest.mark.parametrize("assignment", ASSIGNMENTS, ids=lambda assignment: assignment.name)
+
+
+def mentioning(assignment, wrong):
+    """Return the ids of the tests that mention a name which the answer's cell makes; None for all, if none does."""
+    source = wrong.place(assignment.notebook).source
+    if is_cuda(source):
+        names = {source.split()[1], *entry_points(source)}
+    else:
+        found = ast.walk(ast.parse(source))
+        names = {node.id for node in found if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    tests = [cell for cell in assignment.notebook.cells if role(cell) == "test"]
+    return [cell.metadata.nbgrader.grade_id for cell in tests if names & set(re.findall(r"\w+", cell.source))] or None
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +45,8 @@ def outcome():
             work[assignment.name, "solved"] = pool.submit(grade_submission, assignment, assignment.notebook)
             work[assignment.name, "unsolved"] = pool.submit(grade_submission, assignment, exercise(assignment.copy()))
         for assignment, wrong in WRONG:
-            planted = wrong.planted_in(assignment.notebook)
-            work[assignment.name, wrong.path.name] = pool.submit(grade_submission, assignment, planted)
+            planted, only = wrong.planted_in(assignment.notebook), mentioning(assignment, wrong)
+            work[assignment.name, wrong.path.name] = pool.submit(grade_submission, assignment, planted, only=only)
         yield lambda *key: [result for result in work[key].result().values() if result.role == "test"]
         pool.shutdown(cancel_futures=True)
 

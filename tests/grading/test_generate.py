@@ -1,7 +1,5 @@
 """From solution to exercise: what is taken out, what may go along, and that a difference is noticed."""
 
-import json
-
 import nbformat
 import pytest
 from nbformat.v4 import new_markdown_cell, new_output
@@ -114,17 +112,6 @@ def test_a_mistake_in_an_assignment_is_told_in_one_line(tmp_path, capsys, write,
     assert "no end solution statement found" in capsys.readouterr().err
     assert main(["--solutions", str(tmp_path / "nowhere")]) == 1
     assert "holds no assignment" in capsys.readouterr().err
-
-
-def test_nbgrader_itself_releases_the_same_bytes(tmp_path, write, cells, course):
-    assignment = write(tmp_path / "made" / "01_add", cells, ws_course={"files": ["x.csv"]})
-    (assignment.folder / "x.csv").write_bytes(b"1,2")
-    (assignment.folder / "wrong").mkdir()
-    (assignment.folder / "wrong" / "a.cu").write_text("// expect: race\n")
-    folder = course(assignment.folder).release("01_add")
-    there = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-    assert there == release(assignment)
-    assert json.loads(there[NOTEBOOK])["nbformat"] == 4
 
 
 def test_a_wrong_answer_finds_its_cell(tmp_path, write, cells):

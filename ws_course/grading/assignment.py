@@ -47,6 +47,13 @@ class WrongAnswer:
     def planted_in(self, notebook: NotebookNode) -> NotebookNode:
         """Return a copy of a notebook with this answer in the solution cell, below its ``%%cuda`` line."""
         notebook = nbformat.from_dict(notebook)
+        cell = self.place(notebook)
+        first = cell.source.lstrip().splitlines()[0]
+        cell.source = f"{first}\n{self.text}" if is_cuda(first) else self.text
+        return notebook
+
+    def place(self, notebook: NotebookNode) -> NotebookNode:
+        """Return the solution cell that this answer is for; raise ``AssignmentError`` if there is not just one."""
         cells = [
             c for c in notebook.cells if role(c) == "solution" and is_cuda(c.source) == (self.path.suffix == ".cu")
         ]
@@ -55,9 +62,7 @@ class WrongAnswer:
             raise AssignmentError(
                 f"{self.path.name} could stand in {len(cells)} cells: name one with // cell: the_id_of_the_cell"
             )
-        first = cells[0].source.lstrip().splitlines()[0]
-        cells[0].source = f"{first}\n{self.text}" if is_cuda(first) else self.text
-        return notebook
+        return cells[0]
 
 
 @dataclass(frozen=True)
