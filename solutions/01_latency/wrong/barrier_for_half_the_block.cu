@@ -1,4 +1,5 @@
 // expect: race
+// cell: flip-tiles
 // One warp of two meets at the barrier, and the other has left: nothing orders its stores and these reads.
 __global__ void flip_tiles(const float* x, float* y, int tiles) {
   __shared__ float buffer[TILE];

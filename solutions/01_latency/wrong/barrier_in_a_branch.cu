@@ -1,4 +1,5 @@
 // expect: illegal-collective
+// cell: flip-tiles
 // Only some lanes of a warp come to the first barrier; the others are already at the second.
 __global__ void flip_tiles(const float* x, float* y, int tiles) {
   __shared__ float buffer[TILE];

@@ -1,3 +1,4 @@
 # expect: AssertionError
+# cell: answer
 # One barrier for each tile.
 barriers = 10

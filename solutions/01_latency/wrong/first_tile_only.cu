@@ -1,4 +1,5 @@
 // expect: wrong-result
+// cell: flip-tiles
 // Each block does one tile and stops: fine while there are as many blocks as tiles.
 __global__ void flip_tiles(const float* x, float* y, int tiles) {
   __shared__ float buffer[TILE];

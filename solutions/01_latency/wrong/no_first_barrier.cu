@@ -1,4 +1,5 @@
 // expect: race
+// cell: flip-tiles
 // No thread waits for the others' stores before it reads their elements.
 __global__ void flip_tiles(const float* x, float* y, int tiles) {
   __shared__ float buffer[TILE];

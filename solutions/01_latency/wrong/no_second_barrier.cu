@@ -1,4 +1,5 @@
 // expect: race
+// cell: flip-tiles
 // Right for one tile; with more, a fast thread stores the next tile while a slow one still reads this one.
 __global__ void flip_tiles(const float* x, float* y, int tiles) {
   __shared__ float buffer[TILE];

@@ -1,4 +1,5 @@
 // expect: uninitialised-read
+// cell: flip-tiles
 // The buffer is read, but nobody has written it.
 __global__ void flip_tiles(const float* x, float* y, int tiles) {
   __shared__ float buffer[TILE];

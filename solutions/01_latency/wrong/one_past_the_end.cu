@@ -1,4 +1,5 @@
 // expect: out-of-bounds
+// cell: flip-tiles
 // TILE - i instead of TILE - 1 - i: thread 0 reads behind the buffer.
 __global__ void flip_tiles(const float* x, float* y, int tiles) {
   __shared__ float buffer[TILE];

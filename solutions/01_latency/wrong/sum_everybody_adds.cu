@@ -1,0 +1,16 @@
+// expect: out-of-bounds
+// cell: sum-tiles
+// Without the if, the upper threads read behind the buffer.
+__global__ void sum_tiles(const int* x, int* y, int tiles) {
+  __shared__ int part[TILE];
+  const int i = threadIdx.x;
+  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    part[i] = x[tile * TILE + i];
+    for (int half = TILE / 2; half > 0; half /= 2) {
+      __syncthreads();
+      part[i] += part[i + half];
+    }
+    if (i == 0) y[tile] = part[0];
+    __syncthreads();
+  }
+}
