@@ -415,8 +415,13 @@ def _fence(s: Statement, name: str, o: list[str]) -> str:
     return f"ws_emu::thread_fence({W});"
 
 
+@_known(r"griddepcontrol\.wait")
+def _grid_wait(s: Statement, name: str, o: list[str]) -> str:
+    return "ws_emu::grid_dependency_wait();"
+
+
 @_known(
-    r"griddepcontrol\.(wait|launch_dependents)|prefetch.*|createpolicy.*|discard.*|applypriority.*|pragma.*|fence\.proxy\.tensormap.*|cp\.async\.bulk\.prefetch.*"
+    r"griddepcontrol\.launch_dependents|prefetch.*|createpolicy.*|discard.*|applypriority.*|pragma.*|fence\.proxy\.tensormap.*|cp\.async\.bulk\.prefetch.*"
 )
 def _no_effect(s: Statement, name: str, o: list[str]) -> str:
     return "/* no effect on results */"

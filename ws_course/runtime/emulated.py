@@ -7,7 +7,8 @@ import json
 import subprocess
 import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +31,6 @@ HEADERS = (
     "the emulator knows cooperative_groups.h, cuda_pipeline.h, cuda/barrier, cuda/pipeline, cuda/ptx, cuda/atomic, "
     "cuda/std/* and ws/*.cuh"
 )
-MEMORY = 8192
-"""Address space of one run, in MiB; what a run really touches is far less."""
 
 
 class EmulatorBackend:
@@ -64,18 +63,32 @@ class EmulatorBackend:
 
         The arrays hold what the first schedule wrote; a fault of any schedule is reported once, with its seeds.
         """
+        return self.run_in_order([Step(kernel, args, launch)], seeds=seeds, trace=trace, timeout=timeout, checks=checks)
+
+    def run_in_order(
+        self, steps: Sequence[Step], *, seeds: int = 1, trace: bool = False, timeout: float = 30.0, checks: bool = True
+    ) -> Result:
+        """Run several launches on the same arrays, one after another as on one stream; see :meth:`run`."""
         if seeds < 1:
             raise ValueError(f"seeds={seeds}: try at least one schedule")
+        ready = []
+        for step in steps:
+            try:
+                rewritten, library = _build(step.kernel, checks)
+            except (RewriteError, CompileError) as error:
+                return Result(self.name, DEVICE, 0.0, faults=_compile_faults(error, step.kernel))
+            except ToolchainError as error:
+                raise BackendError(str(error)) from None
+            bound = bind(_parameters(library), step.args, step.kernel.entry)
+            launch = step.launch
+            if rewritten.cluster and launch.cluster == (1, 1, 1):
+                launch = Launch(launch.grid, launch.block, rewritten.cluster, launch.smem, launch.cooperative)
+            ready.append(_Ready(step.kernel, library, bound, launch, step.overlaps))
         try:
-            rewritten, library = _build(kernel, checks)
             runner = host.runner()
-        except (RewriteError, CompileError) as error:
-            return Result(self.name, DEVICE, 0.0, faults=_compile_faults(error, kernel))
         except ToolchainError as error:
             raise BackendError(str(error)) from None
-        bound = bind(_parameters(library), args, kernel.entry)
-        if rewritten.cluster and launch.cluster == (1, 1, 1):
-            launch = Launch(launch.grid, launch.block, rewritten.cluster, launch.smem, launch.cooperative)
+        memory = _Memory(ready)
         begin = time.monotonic()
         first: _Outcome | None = None
         outputs = []
@@ -85,7 +98,7 @@ class EmulatorBackend:
             left = timeout - (time.monotonic() - begin)
             if left <= 0 and tried:
                 break
-            outcome = _run_once(runner, library, kernel, bound, launch, seed, trace and seed == 1, max(left, 0.1))
+            outcome = _run_once(runner, ready, memory, seed, trace and seed == 1, max(left, 0.1))
             tried.append(seed)
             outputs.append(tuple(outcome.arrays))
             for fault in outcome.faults:
@@ -97,7 +110,7 @@ class EmulatorBackend:
             if any(f.kind is FaultKind.TIMEOUT for f in outcome.faults):
                 break
         # Only now: every schedule starts from what the caller passed.
-        for array, content, written in zip(bound.arrays, first.arrays, bound.written, strict=True):
+        for array, content, written in zip(memory.arrays, first.arrays, memory.written, strict=True):
             if written:
                 array[...] = content
         return Result(
@@ -111,6 +124,72 @@ class EmulatorBackend:
             printed=first.printed,
             stats=first.stats,
         )
+
+
+@dataclass(frozen=True)
+class Step:
+    """Name one launch of several; ``overlaps``: it may start before the one before it has finished.
+
+    That is programmatic dependent launch: the kernel calls ``cudaGridDependencySynchronize()`` before it touches what
+    the other writes.
+    """
+
+    kernel: Kernel
+    args: tuple
+    launch: Launch
+    overlaps: bool = False
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A step that is compiled and whose arguments fit."""
+
+    kernel: Kernel
+    library: Path
+    bound: Bound
+    launch: Launch
+    overlaps: bool
+
+
+class _Memory:
+    """The distinct arrays of all steps, and where each lies in the file that the runner maps."""
+
+    def __init__(self, steps: Sequence[_Ready]):
+        self.arrays: list[np.ndarray] = []
+        self.written: list[bool] = []
+        self._places: dict[tuple[int, int], int] = {}
+        for step in steps:
+            for array, written in zip(step.bound.arrays, step.bound.written, strict=True):
+                at = self._places.setdefault((array.ctypes.data, array.nbytes), len(self.arrays))
+                if at == len(self.arrays):
+                    self.arrays.append(array)
+                    self.written.append(False)
+                self.written[at] |= written
+        # An empty page around each array, so that an access past the end meets no other.
+        self._offsets, at = [], PAGE
+        for array in self.arrays:
+            self._offsets.append(at)
+            at += -(-array.nbytes // PAGE) * PAGE + PAGE
+        self.size = at if self.arrays else 0
+
+    def where(self, array: np.ndarray) -> str:
+        """Return offset, bytes and element size as the job file wants them."""
+        offset = self._offsets[self._places[array.ctypes.data, array.nbytes]]
+        return f"{offset} {array.nbytes} {array.dtype.itemsize}"
+
+    def write(self, path: Path) -> None:
+        with path.open("wb") as f:
+            f.truncate(self.size)
+            for array, offset in zip(self.arrays, self._offsets, strict=True):
+                f.seek(offset)
+                f.write(array.tobytes())
+
+    def read(self, path: Path) -> list[np.ndarray]:
+        content = path.read_bytes() if self.size else b""
+        return [
+            np.frombuffer(content, a.dtype, a.size, offset).reshape(a.shape)
+            for a, offset in zip(self.arrays, self._offsets, strict=True)
+        ]
 
 
 class _Outcome:
@@ -165,41 +244,26 @@ def _column(diagnostic: Diagnostic, kernel: Kernel) -> int:
 
 
 def _run_once(
-    runner: Path, library: Path, kernel: Kernel, bound: Bound, launch: Launch, seed: int, trace: bool, timeout: float
+    runner: Path, steps: Sequence[_Ready], memory: _Memory, seed: int, trace: bool, timeout: float
 ) -> _Outcome:
-    names = parameter_names(kernel.source, kernel.entry)
+    last = steps[-1].kernel
     with tempfile.TemporaryDirectory(prefix="ws-emulate-") as place:
         job, arena, report = (Path(place) / n for n in ("job", "arena", "report"))
-        offsets, size = _fill_arena(arena, bound)
-        lines = [
-            *(f"{what} {' '.join(map(str, getattr(launch, what)))}" for what in ("grid", "block", "cluster")),
-            f"smem {launch.smem}",
-            f"cooperative {int(launch.cooperative)}",
-            f"seed {seed}",
-            f"trace {int(trace)}",
-            f"arena {size}",
-            f"limits {timeout:.3f} {MEMORY}",
-        ]
-        for i, argument in enumerate(bound.arguments):
-            name = names[i] if i < len(names) and " " not in names[i] else f"argument{i}"
-            if isinstance(argument, Array):
-                array = bound.arrays[argument.index]
-                lines.append(f"array {name} {offsets[argument.index]} {array.nbytes} {array.dtype.itemsize}")
-            elif isinstance(argument, Map):
-                array = bound.arrays[argument.index]
-                where = f"{offsets[argument.index]} {array.nbytes} {array.dtype.itemsize}"
-                lines.append(f"map {name} {where} {argument.map.emulated().hex()}")
-            else:
-                lines.append(f"scalar {name} {argument.data.hex()}")
+        memory.write(arena)
+        lines = [f"arena {memory.size}", f"limit {timeout:.3f}"]
+        for step in steps:
+            lines += _job_lines(step, memory, seed, trace)
         job.write_text("\n".join(lines) + "\n")
-        command = [str(runner), str(library), str(job), str(arena), str(report)]
+
+        def lost(fault: Fault, printed: str = "") -> _Outcome:
+            return _Outcome((fault,), (), [a.copy() for a in memory.arrays], printed, {})
+
         try:
+            command = [str(runner), str(job), str(arena), str(report)]
             done = subprocess.run(command, capture_output=True, timeout=timeout + 5)
         except subprocess.TimeoutExpired:
-            fault = Fault(
-                FaultKind.TIMEOUT, f"the kernel did not end within {timeout:.0f} s and was stopped", file=kernel.file
-            )
-            return _Outcome((fault,), (), [a.copy() for a in bound.arrays], "", {})
+            message = f"the kernel did not end within {timeout:.0f} s and was stopped"
+            return lost(Fault(FaultKind.TIMEOUT, message, file=last.file))
         printed = done.stdout[: 1 << 20].decode(errors="replace")
         if not report.is_file():
             reason = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
@@ -207,61 +271,55 @@ def _run_once(
                 FaultKind.LAUNCH_ERROR,
                 f"the emulated kernel died without a report ({reason})",
                 hint="it may have written through a wild pointer, or used more memory than there is",
-                file=kernel.file,
+                file=last.file,
             )
-            return _Outcome((fault,), (), [a.copy() for a in bound.arrays], printed, {})
+            return lost(fault, printed)
         data = json.loads(report.read_text(errors="replace"))
         if data["usage_error"]:
-            raise ValueError(f"{kernel.entry}: {data['usage_error']}")
-        content = arena.read_bytes() if size else b""
-        arrays = [
-            np.frombuffer(content, a.dtype, a.size, offset).reshape(a.shape)
-            for a, offset in zip(bound.arrays, offsets, strict=True)
-        ]
-        faults = tuple(_fault(f, library, kernel) for f in data["faults"])
+            raise ValueError(f"{last.entry}: {data['usage_error']}")
+        faults = tuple(_fault(f, steps) for f in data["faults"])
         spans = tuple(Span(b, w, work, start, end, item, name) for b, w, work, start, end, item, name in data["spans"])
-        return _Outcome(faults, spans, arrays, printed, {"switches": data["switches"]})
+        return _Outcome(faults, spans, memory.read(arena), printed, {"switches": data["switches"]})
 
 
-def _fill_arena(path: Path, bound: Bound) -> tuple[list[int], int]:
-    """Lay the arrays out with an empty page around each, so that an access past the end meets no other array."""
-    offsets, at = [], PAGE
-    for array in bound.arrays:
-        offsets.append(at)
-        at += -(-array.nbytes // PAGE) * PAGE + PAGE
-    if not bound.arrays:
-        return [], 0
-    with path.open("wb") as f:
-        f.truncate(at)
-        for array, offset in zip(bound.arrays, offsets, strict=True):
-            f.seek(offset)
-            f.write(array.tobytes())
-    return offsets, at
+def _job_lines(step: _Ready, memory: _Memory, seed: int, trace: bool) -> list[str]:
+    launch, bound = step.launch, step.bound
+    lines = [
+        f"launch {int(step.overlaps)} {step.library}",
+        *(f"{what} {' '.join(map(str, getattr(launch, what)))}" for what in ("grid", "block", "cluster")),
+        f"smem {launch.smem}",
+        f"cooperative {int(launch.cooperative)}",
+        f"seed {seed}",
+        f"trace {int(trace)}",
+    ]
+    names = parameter_names(step.kernel.source, step.kernel.entry)
+    for i, argument in enumerate(bound.arguments):
+        name = names[i] if i < len(names) and " " not in names[i] else f"argument{i}"
+        if isinstance(argument, Array):
+            lines.append(f"array {name} {memory.where(bound.arrays[argument.index])}")
+        elif isinstance(argument, Map):
+            where = memory.where(bound.arrays[argument.index])
+            lines.append(f"map {name} {where} {argument.map.emulated().hex()}")
+        else:
+            lines.append(f"scalar {name} {argument.data.hex()}")
+    return lines
 
 
-def _line_of(place: dict, library: Path, kernel: Kernel, callers=()) -> tuple[str, int]:
-    if "line" in place:
-        file = place["file"]
-        if file == kernel.file or not file or file.startswith("/") is False:
-            return kernel.file, place["line"]
-        return kernel.file, _lines(library, kernel.file).line(0, callers)
-    return kernel.file, _lines(library, kernel.file).line(place["pc"], callers)
+def _line_of(place: dict, steps: Sequence[_Ready], callers: Sequence[int] = ()) -> tuple[str, int]:
+    if place.get("line") and not place["file"].startswith("/"):
+        return place["file"], place["line"]
+    step = steps[min(place.get("library", len(steps) - 1), len(steps) - 1)]
+    # A call site in a header counts as the line that led there.
+    return step.kernel.file, _lines(step.library, step.kernel.file).line(place.get("pc", 0), callers)
 
 
-def _fault(data: dict, library: Path, kernel: Kernel) -> Fault:
+def _fault(data: dict, steps: Sequence[_Ready]) -> Fault:
     place = data["place"]
-    file, line = _line_of(place, library, kernel, data["callers"])
+    file, line = _line_of(place, steps, data["callers"])
     others = []
     for other in data["others"]:
-        where = _line_of(other, library, kernel) if other.get("line") or other.get("pc") else ("", 0)
-        others.append(
-            Site(
-                *where,
-                *(v if v >= 0 else None for v in (other["block"], other["warp"], other["lane"])),
-                what=other["what"],
-            )
-        )
-    who = {k: v if v >= 0 else None for k, v in ((k, place[k]) for k in ("block", "warp", "lane"))}
+        where = _line_of(other, steps) if other.get("line") or other.get("pc") else ("", 0)
+        others.append(Site(*where, *(_known(other[k]) for k in ("block", "warp", "lane")), what=other["what"]))
     return Fault(
         FaultKind(data["kind"]),
         data["message"],
@@ -270,5 +328,9 @@ def _fault(data: dict, library: Path, kernel: Kernel) -> Fault:
         line=line,
         object=data["object"],
         others=tuple(others),
-        **who,
+        **{k: _known(place[k]) for k in ("block", "warp", "lane")},
     )
+
+
+def _known(number: int) -> int | None:
+    return number if number >= 0 else None

@@ -1,4 +1,4 @@
-// The runner: one process, one launch. Usage: ws-emulator KERNEL.so JOB ARENA REPORT
+// The runner: one process runs one launch, or several in order on the same memory. Usage: ws-emulator JOB ARENA REPORT
 #include <dlfcn.h>
 #include <link.h>
 #include <signal.h>
@@ -7,6 +7,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -113,26 +114,41 @@ extern "C" void __assert_fail(const char* expression, const char* file, unsigned
   fail("launch-error", text("the kernel's assertion failed: %s", expression).c_str(), "", Where{file, int(line)});
 }
 
-int main(int argc, char** argv) {
-  if (argc != 5) return 64;
-  set_library_range(nullptr, argv[4]);
-  std::setvbuf(stdout, nullptr, _IOFBF, 1 << 16);
-  std::ifstream job(argv[2]);
-  std::string line, key;
-  Config& c = world.config;
-  struct Buffer {
-    std::string name;
-    std::size_t offset, bytes, element;
-    void** slot;  // null: known to the kernel through a tensor map only
-    unsigned char* map;
-  };
+namespace {
+
+struct Buffer {
+  std::string name;
+  std::size_t offset, bytes, element;
+  void** slot;         // null: known to the kernel through a tensor map only
+  unsigned char* map;
+};
+
+struct Job {  // one launch
+  std::string library;
+  Config config;
+  bool overlaps = false;  // may start before the launch before it has finished
+  std::vector<void*> arguments;
   std::vector<Buffer> buffers;
-  std::size_t arena = 0;
-  double seconds = 30;
-  std::size_t megabytes = 4096;
-  while (std::getline(job, line)) {
+};
+
+// Reads the job file: lines of a key and values; "launch" starts the next launch.
+std::vector<Job> read_jobs(const char* path, std::size_t& arena, double& seconds) {
+  std::vector<Job> jobs;
+  std::ifstream file(path);
+  std::string line, key;
+  while (std::getline(file, line)) {
     std::istringstream in(line);
     in >> key;
+    if (key == "arena") in >> arena;
+    else if (key == "limit") in >> seconds;
+    else if (key == "launch") {
+      jobs.emplace_back();
+      in >> jobs.back().overlaps;
+      std::getline(in >> std::ws, jobs.back().library);
+    }
+    if (jobs.empty()) continue;
+    Job& job = jobs.back();
+    Config& c = job.config;
     auto dim = [&](Vec3& v) { in >> v.x >> v.y >> v.z; };
     if (key == "grid") dim(c.grid);
     else if (key == "block") dim(c.block);
@@ -141,14 +157,12 @@ int main(int argc, char** argv) {
     else if (key == "cooperative") in >> c.cooperative;
     else if (key == "seed") in >> c.seed;
     else if (key == "trace") in >> c.trace;
-    else if (key == "arena") in >> arena;
-    else if (key == "limits") in >> seconds >> megabytes;
     else if (key == "array") {
       Buffer b{};
       in >> b.name >> b.offset >> b.bytes >> b.element;
       b.slot = static_cast<void**>(std::calloc(1, sizeof(void*)));
-      world.arguments.push_back(b.slot);
-      buffers.push_back(b);
+      job.arguments.push_back(b.slot);
+      job.buffers.push_back(b);
     } else if (key == "map" || key == "scalar") {
       Buffer b{};
       std::string hex;
@@ -156,24 +170,56 @@ int main(int argc, char** argv) {
       if (key == "map") in >> b.offset >> b.bytes >> b.element;
       in >> hex;
       auto* slot = static_cast<unsigned char*>(std::aligned_alloc(64, (hex.size() / 2 + 128) / 64 * 64));
-      if (key == "map") b.map = slot, buffers.push_back(b);
+      if (key == "map") b.map = slot, job.buffers.push_back(b);
       for (std::size_t i = 0; i + 1 < hex.size(); i += 2) slot[i / 2] = (unsigned char)std::strtoul(hex.substr(i, 2).c_str(), nullptr, 16);
-      world.arguments.push_back(slot);
+      job.arguments.push_back(slot);
     }
   }
-  rlimit core{0, 0};
-  setrlimit(RLIMIT_CORE, &core);
-  rlimit files{rlim_t(64) << 20, rlim_t(64) << 20};
-  if (!arena) setrlimit(RLIMIT_FSIZE, &files);
-  void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  return jobs;
+}
+
+void open_library(const std::string& path, unsigned number) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) usage(std::string("the compiled kernel could not be loaded: ") + dlerror());
   auto entry = reinterpret_cast<const Entry* (*)()>(dlsym(library, "ws_emu_entry"));
   if (!entry) usage("the compiled kernel has no entry point");
   link_map* map = nullptr;
   dlinfo(library, RTLD_DI_LINKMAP, &map);
-  set_library_range(reinterpret_cast<void*>(map->l_addr), argv[4]);
+  set_library(reinterpret_cast<void*>(map->l_addr), number);
   world.entry = entry();
-  world.random.seed(c.seed);
+}
+
+void launch(Job& job, bool new_library) {
+  Config& c = job.config;
+  if (c.dynamic > kSharedLimit)
+    usage(text("smem=%zu: a block can have at most %zu bytes of shared memory (227 KiB)", c.dynamic, kSharedLimit));
+  if (c.cluster_size() > 8) usage(text("a cluster of %u blocks: at most 8 are portable", c.cluster_size()));
+  for (const Buffer& b : job.buffers) {
+    unsigned char* at = b.bytes ? global_base() + b.offset : nullptr;
+    if (b.slot) *b.slot = at;
+    if (b.map) std::memcpy(b.map, &at, sizeof at);  // the first field of the emulator's tensor map
+    if (b.bytes && !known_buffer(b.offset)) add_global_buffer(b.offset, b.bytes, b.name, b.element);
+  }
+  world.config = c;
+  world.arguments = job.arguments;
+  if (!job.overlaps) world.finished_gangs = world.gang;
+  world.finished_after_wait = world.gang;
+  begin_launch(c.dynamic, new_library);
+  run_grid();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 64;
+  set_report_path(argv[3]);
+  std::setvbuf(stdout, nullptr, _IOFBF, 1 << 16);
+  std::size_t arena = 0;
+  double seconds = 30;
+  std::vector<Job> jobs = read_jobs(argv[1], arena, seconds);
+  rlimit core{0, 0};
+  setrlimit(RLIMIT_CORE, &core);
+  world.random.seed(jobs.empty() ? 0 : jobs.front().config.seed);
 
   static unsigned char signal_stack[1 << 16];
   stack_t alternative{};
@@ -187,17 +233,15 @@ int main(int argc, char** argv) {
   timer.it_value.tv_usec = long((seconds - double(long(seconds))) * 1e6) + 1;
   setitimer(ITIMER_REAL, &timer, nullptr);
 
-  map_global(argv[3], arena);
-  declare_dynamic(c.dynamic);
-  for (const Buffer& b : buffers) {
-    unsigned char* at = b.bytes ? global_base() + b.offset : nullptr;
-    if (b.slot) *b.slot = at;
-    if (b.map) std::memcpy(b.map, &at, sizeof at);  // the first field of the emulator's tensor map
-    if (b.bytes && !known_buffer(b.offset)) add_global_buffer(b.offset, b.bytes, b.name, b.element);
+  map_global(argv[2], arena);
+  unsigned together = 1;
+  for (const Job& job : jobs)
+    together = std::max(together, job.config.cooperative ? job.config.blocks() : job.config.cluster_size());
+  make_shared_arena(together);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    bool again = i && jobs[i].library == jobs[i - 1].library;
+    if (!again) open_library(jobs[i].library, unsigned(i));
+    launch(jobs[i], !again);
   }
-  if (c.dynamic > kSharedLimit)
-    usage(text("smem=%zu: a block can have at most %zu bytes of shared memory (227 KiB)", c.dynamic, kSharedLimit));
-  if (c.cluster_size() > 8) usage(text("a cluster of %u blocks: at most 8 are portable", c.cluster_size()));
-  run_grid();
   finish();
 }

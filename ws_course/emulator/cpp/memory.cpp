@@ -70,6 +70,7 @@ std::uint16_t add_variable(std::size_t offset, std::size_t bytes, const char* na
 
 bool happened_before(const Record& r, const Thread* t) {
   if (r.gang == world.gang) return known(r, t);
+  if (r.gang <= t->finished_gangs) return true;
   if (!t->clocks.know.foreign) return false;
   auto it = t->clocks.know.foreign->find(r.gang);
   return it != t->clocks.know.foreign->end() && r.clock <= at(it->second, r.agent);
@@ -86,8 +87,8 @@ std::string actor(const Record& r, Place& place) {
     place.block = long(t->block->number);
     place.warp = int(t->rank / 32);
     place.lane = int(t->rank % 32);
-  } else if (!copy) {
-    place.block = long(r.gang - 1) * long(world.config.cluster_size()) + long(a / threads);
+  } else if (!copy && r.gang > world.finished_after_wait) {
+    place.block = long(r.gang - 1 - world.finished_after_wait) * long(world.config.cluster_size()) + long(a / threads);
     place.warp = int(a % threads / 32);
     place.lane = int(a % 32);
   }
@@ -103,6 +104,7 @@ void race(Thread* t, const void* p, AccessKind kind, SiteId site, const Record& 
   std::string object = name_of(p);
   const char* mine = kind.write ? "writes" : "reads";
   std::string message, hint;
+  bool before = r.gang <= world.finished_after_wait;  // the kernel launched before this one
   bool same_block = other.block == long(t->block->number);
   const bool own = copy && other.block == long(t->block->number) && other.warp == int(t->rank / 32) && other.lane == int(t->rank % 32);
   const char* doing = r.write ? "writing" : "reading";
@@ -131,10 +133,13 @@ void race(Thread* t, const void* p, AccessKind kind, SiteId site, const Record& 
   } else {
     message = text("%s %s %s, and %s %s it: nothing orders the two accesses", who(t).c_str(), mine, object.c_str(),
                    same_block && other.warp == int(t->rank / 32) ? text("lane %d of the same warp", other.lane).c_str()
+                   : before                                      ? "the kernel launched before"
                    : same_block                                  ? text("warp %d lane %d", other.warp, other.lane).c_str()
                                                                  : text("block %ld", other.block).c_str(),
                    theirs);
-    hint = !same_block && is_global(p) ? "blocks run in any order: give each its own elements, or use atomics with fences"
+    hint = before ? "a dependent launch may start before the first kernel has finished: wait (cudaGridDependencySynchronize, "
+                    "griddepcontrol.wait) before touching what it writes"
+           : !same_block && is_global(p) ? "blocks run in any order: give each its own elements, or use atomics with fences"
            : kind.write && !r.write    ? "a barrier is missing between the last read of the old values and this write"
            : !kind.write               ? "a barrier is missing between writing the value and reading it here"
                                        : "two threads write the same place; only one should, or a barrier is missing";
@@ -220,7 +225,13 @@ void open_slab(Block& b, unsigned slot) {
   }
 }
 
-void declare_dynamic(std::size_t bytes) { shared.dynamic = bytes; }
+// A library keeps the places of its shared variables in static storage: they stay what they are for all its launches.
+void begin_launch(std::size_t dynamic_bytes, bool new_library) {
+  if (new_library) shared.counted = 0;
+  for (std::size_t o = shared.dynamic_offset / 4; shared.dynamic_offset && o < kSlab / 4; ++o) shared.owner[o] = 0;
+  shared.dynamic = dynamic_bytes;
+  shared.dynamic_offset = 0;
+}
 std::size_t static_shared_bytes() { return shared.counted; }
 
 unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, Shape shape, Where w) {

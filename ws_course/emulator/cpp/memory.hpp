@@ -20,7 +20,7 @@ void map_global(const char* path, std::size_t bytes);
 unsigned char* global_base();
 void add_global_buffer(std::size_t offset, std::size_t bytes, const std::string& name, std::size_t element);
 bool known_buffer(std::size_t offset);  // an array may be passed twice
-void declare_dynamic(std::size_t bytes);
+void begin_launch(std::size_t dynamic_bytes, bool new_library);
 std::size_t static_shared_bytes();
 
 // One access by `t`, or by an asynchronous unit on its behalf (`copier` not 0). Returns false if the address is not device memory that is tracked.

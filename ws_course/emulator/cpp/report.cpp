@@ -10,6 +10,7 @@
 namespace ws_emu {
 
 std::uintptr_t library_base;
+SiteId library_bits;
 
 namespace {
 
@@ -48,7 +49,7 @@ std::string site_json(SiteId id) {
     const Where& w = sites[id & ~kExplicit];
     return text("\"file\": %s, \"line\": %d", json_string(w.file).c_str(), w.line);
   }
-  return text("\"pc\": %u", id);
+  return text("\"pc\": %u, \"library\": %u", id & 0x7ffffffu, id >> 27);
 }
 
 std::string place_json(const Place& p) {
@@ -112,10 +113,11 @@ void add_span(const Thread* t, const char* work, std::uint64_t start, std::uint6
     spans.push_back({long(t->block->number), int(t->rank / 32), work, start, end, item, std::move(name)});
 }
 
-void set_library_range(const void* base, const char* path) {
+void set_library(const void* base, unsigned number) {
   library_base = reinterpret_cast<std::uintptr_t>(base);
-  report_path = path;
+  library_bits = number << 27;
 }
+void set_report_path(const char* path) { report_path = path; }
 void set_usage_error(const std::string& message) { usage_error = message; }
 
 void finish() {

@@ -12,8 +12,12 @@ namespace ws_emu {
 // A place in the kernel: an explicit call site, or a program counter of instrumented code.
 using SiteId = std::uint32_t;
 SiteId site_of(Where w);
+// A site is a program counter in one of up to 16 libraries (4 bits and 27 bits of offset).
 extern std::uintptr_t library_base;
-inline SiteId site_of_pc(const void* pc) { return SiteId(reinterpret_cast<std::uintptr_t>(pc) - library_base) & 0x7fffffffu; }
+extern SiteId library_bits;
+inline SiteId site_of_pc(const void* pc) {
+  return (SiteId(reinterpret_cast<std::uintptr_t>(pc) - library_base) & 0x7ffffffu) | library_bits;
+}
 
 struct Place {
   SiteId site = 0;
@@ -38,7 +42,8 @@ void report(FaultReport f);                // the run goes on
 [[noreturn]] void stop(FaultReport f);     // the run ends here
 [[noreturn]] void finish();                // writes the report and leaves the process
 void add_span(const Thread* t, const char* work, std::uint64_t start, std::uint64_t end, int item, std::string name);
-void set_library_range(const void* base, const char* report_path);
+void set_library(const void* base, unsigned number);
+void set_report_path(const char* path);
 void set_usage_error(const std::string& message);  // the launch itself is wrong: not a fault of the kernel
 
 }  // namespace ws_emu

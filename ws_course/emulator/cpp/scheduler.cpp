@@ -138,12 +138,11 @@ void run_gang(unsigned first_block, unsigned count) {
   ++world.gang;
   world.copy_owner.clear();
   unsigned threads = c.threads();
-  if (stacks.empty()) {
-    unsigned n = threads * count;
-    unsigned char* base = make_stacks(n);
-    for (unsigned i = 0; i < n; ++i) stacks.push_back(base + (kStack + 4096) * i + 4096);
-    world.blocks.resize(count);
+  if (unsigned n = threads * count, have = unsigned(stacks.size()); have < n) {
+    unsigned char* base = make_stacks(n - have);
+    for (unsigned i = 0; i < n - have; ++i) stacks.push_back(base + (kStack + 4096) * i + 4096);
   }
+  if (world.blocks.size() != count) world.blocks.resize(count);
   world.alive = threads * count;
   world.ready.clear();
   reset_barriers();
@@ -165,6 +164,7 @@ void run_gang(unsigned first_block, unsigned count) {
       Thread& t = block.threads[i];
       t.block = &block;
       t.rank = i;
+      t.finished_gangs = world.finished_gangs;
       t.agent = b * threads + i;
       t.index = {i % c.block.x, i / c.block.x % c.block.y, i / c.block.x / c.block.y};
       t.stack = stacks[t.agent];
@@ -265,9 +265,11 @@ void run_grid() {
   blockDim = {c.block.x, c.block.y, c.block.z};
   gridDim = {c.grid.x, c.grid.y, c.grid.z};
   unsigned gang = c.cooperative ? c.blocks() : c.cluster_size();
-  make_shared_arena(gang);
   for (unsigned first = 0; first < c.blocks(); first += gang) run_gang(first, gang);
 }
+
+// griddepcontrol.wait: the launch before has finished and its writes are visible (PTX ISA, "griddepcontrol").
+void grid_dependency_wait() { current->finished_gangs = world.finished_after_wait; }
 
 unsigned thread_rank() { return current->rank; }
 unsigned block_threads() { return world.config.threads(); }

@@ -33,6 +33,7 @@ struct Thread {
   Block* block = nullptr;
   Agent agent = 0;  // index in the gang
   unsigned rank = 0;  // in the block
+  std::uint32_t finished_gangs = 0;  // all that their threads did happened before
   Vec3 index{};
   State state = State::ready;
   Wait wait;
@@ -127,6 +128,9 @@ struct World {
   std::vector<Block> blocks;
   std::vector<Thread*> ready;
   std::vector<Agent> copy_owner;  // of agents beyond the threads
+  // Gangs up to this number have finished before this launch's threads start; a dependent launch that overlaps the one
+  // before it learns of that one's end only when it waits for it.
+  std::uint32_t finished_gangs = 0, finished_after_wait = 0;
   unsigned alive = 0;
   std::uint64_t progress = 0;  // grows with everything that could let a spinning thread go on
   std::uint64_t switches = 0;

@@ -144,6 +144,7 @@ void atomic_end(void* at, bool changed, Order order);
 
 // ---- the rest ---------------------------------------------------------------------------------------------------
 void yield();
+void grid_dependency_wait();
 std::uint64_t logical_time();
 [[noreturn]] void fail(const char* kind, const char* message, const char* hint, Where w);
 [[noreturn]] void thread_exit();

@@ -109,6 +109,8 @@ inline std::size_t __cvta_generic_to_global(const void* p) { return reinterpret_
 inline void* __cvta_shared_to_generic(std::size_t p) { return ws_emu::from_window(p); }
 inline unsigned __isShared(const void* p) { return ws_emu::is_shared(p); }
 inline unsigned __isGlobal(const void* p) { return !ws_emu::is_shared(p); }
+inline void cudaGridDependencySynchronize() { ws_emu::grid_dependency_wait(); }
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
 inline void __nanosleep(unsigned) { ws_emu::yield(); }
 inline long long clock64() { return (long long)ws_emu::logical_time(); }
 #define clock() int(::ws_emu::logical_time())
