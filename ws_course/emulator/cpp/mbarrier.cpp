@@ -170,14 +170,14 @@ bool mbar_test(void* bar, std::uint64_t token, const char* what, Where w) {
   MBarrier& b = find(bar, what, w);
   bool done = b.phase > token;
   if (done) acquire(current, b);
-  else yield();
+  else poll({what, bar, token, w});
   return done;
 }
 bool mbar_test_parity(void* bar, unsigned parity, const char* what, Where w) {
   MBarrier& b = find(bar, what, w);
   bool done = (b.phase & 1) != (parity & 1);
   if (done) acquire(current, b);
-  else yield();
+  else poll({what, bar, b.phase, w});
   return done;
 }
 

@@ -117,7 +117,7 @@ std::string waiting_place(const Thread* t, bool many) {
   f.kind = "deadlock";
   std::string state = describe_wait(g.first, f.hint);
   f.message = text("%s %s for ever: %s", warps(g).c_str(), waiting_place(g.first, many(g)).c_str(), state.c_str());
-  if (spinning && g.first->state == State::ready) {
+  if (spinning && g.first->state == State::ready && !g.first->wait.object) {
     f.message = text("%s %s memory in an endless loop: no other thread will change what it waits for", warps(g).c_str(), many(g) ? "poll" : "polls");
     f.hint = "the thread that should set the flag waits itself, has finished, or belongs to a block that starts only when this one ends";
   }
@@ -213,20 +213,24 @@ void wake(Thread* t) {
   world.ready.push_back(t);
 }
 
-// Gives the others a turn. A thread that keeps yielding while nothing changes is spinning for ever.
-void yield() {
+void yield() { poll({"a loop", nullptr, 0, Where{"", 0}}); }
+
+// A thread that keeps polling while nothing changes is spinning for ever.
+void poll(const Wait& what) {
   Thread* t = current;
   if (!t) return;
+  t->wait = what;
   t->countdown = world.config.seed ? 1 + int(world.random() % 400) : 1 << 30;
   if (t->progress_seen == world.progress) {
     if (++t->idle_spins > 2000) {
       bool all_spin = true;
       for (Thread* other : world.ready) all_spin &= other->idle_spins > 1000 && other->progress_seen == world.progress;
-      if (all_spin && !deliver_one()) {
-        t->wait.what = "a loop";
-        deadlock(true);
+      if (all_spin) {
+        if (!deliver_one()) deadlock(true);
+        while (deliver_one()) {  // everything that is on its way: nobody does anything else meanwhile
+        }
+        t->idle_spins = 1900;
       }
-      if (all_spin) t->idle_spins = 0;
     }
   } else {
     t->progress_seen = world.progress;

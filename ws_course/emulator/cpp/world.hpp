@@ -147,6 +147,7 @@ void run_grid();
 void block_current(const Wait& why);  // returns when somebody wakes the thread
 void wake(Thread* t);
 void maybe_yield();
+void poll(const Wait& what);  // gives the others a turn, in a loop that looks at something again and again
 
 // Everything the thread did so far happens before whatever the meeting releases; what it does next does not.
 inline void release_to(Meeting& m, Thread* t) { m.add(t->clocks, t->agent, t->clock++); }
