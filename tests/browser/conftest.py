@@ -32,7 +32,7 @@ def find_browser():
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     """Start the system's Chromium; without one, skip, but fail in CI, which has to install it."""
     path = find_browser()
