@@ -57,6 +57,7 @@ def test_the_rules_hide_the_place_and_nothing_else():
     assert sanitized("no fault found (emulator, 3 schedules)") == sanitized("no fault found (NVIDIA H200)")
     fault = "race: cell f:4: warp 0 lane 24 writes buffer[24], and lane 23 of the same warp read it: nothing orders"
     assert sanitized(fault) == sanitized(fault.replace("24", "7").replace("23", "6"))
+    assert sanitized(fault) == sanitized(fault.replace("lane 23 of the same warp", "warp 1 lane 3"))
     assert sanitized(fault) != sanitized(fault.replace(":4", ":5"))
     assert sanitized(fault) != sanitized(fault.replace("buffer", "other"))
     for kept in ("race: cell f:3: two threads", "0.428 ms", "recorded (NVIDIA H200, 2026-01-01)", "failed on case 1"):
