@@ -20,8 +20,9 @@ setup: $(VENV)/.ready
 test: setup
 	@$(BIN)/ws-course doctor
 	$(MAKE) lint
-	$(BIN)/python -m pytest
-	$(BIN)/python -m pytest --nbval --nbval-cell-timeout=120 $$($(NOTEBOOKS))
+	@# two files at a time; one at a time where there is a GPU, since another test would spoil what is timed
+	jobs=$$($(BIN)/python -c 'from ws_course.device import has_gpu; print(0 if has_gpu() else 2)'); \
+		$(BIN)/python -m pytest -n $$jobs --dist loadfile --nbval --nbval-cell-timeout=120 tests $$($(NOTEBOOKS))
 
 lint: setup
 	$(BIN)/ruff check .
