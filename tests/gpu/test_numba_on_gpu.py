@@ -24,3 +24,4 @@ for name in tile.RUNGS:
 def test_equals_numpy():
     done = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr, "a notebook would show it"

@@ -6,6 +6,7 @@ element of one column instead of a rectangle. Both work for any number of tiles 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -104,6 +105,9 @@ def run(name: str, problem: TileProblem, grid: int = 2, rows: int = 8) -> np.nda
     kernel = RUNGS[name](problem.tile, rows)
     a, b = problem.inputs()
     c = problem.output()
-    kernel[grid, (problem.tile, problem.tile // rows)](a, b, c)
+    with warnings.catch_warnings():
+        # Few blocks, and arrays that numba copies, are meant here: a lesson shows results, no advice on speed.
+        warnings.filterwarnings("ignore", message="Grid size|Host array")
+        kernel[grid, (problem.tile, problem.tile // rows)](a, b, c)
     cuda.synchronize()
     return c
