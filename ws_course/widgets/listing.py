@@ -10,7 +10,7 @@ from html import escape
 from ws_course.kernels.catalog import KernelSpec
 
 _PRE = (
-    "font-family:monospace;margin:0;padding:0.5em 0.8em;line-height:1.35;font-size:90%;overflow-x:auto;"
+    "font-family:monospace;white-space:pre;margin:0;padding:0.5em 0.8em;line-height:1.35;font-size:88%;overflow-x:auto;"
     "background:rgba(127,127,127,0.08)"
 )
 _HEAD = "padding:0.2em 0.8em;font-size:85%;opacity:0.75"
