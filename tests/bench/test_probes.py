@@ -90,6 +90,16 @@ def test_packaged_experiments_can_be_believed(path):
     assert {luck.share for what in ("tile_00", "tile_00, one warp late") for luck in found.lucky(what)} == {1.0}
 
 
+def test_the_record_is_what_the_lessons_say():
+    found = probes.load("NVIDIA H200")
+    by_block = {luck.block: luck.share for luck in found.lucky("pass_left without its barrier")}
+    # lesson 00: one warp is always right, two mostly wrong, more almost always
+    assert by_block[32] == 1 and 0 < by_block[64] < 0.5 and all(by_block[n] < 0.05 for n in (128, 256, 512, 1024))
+    # lesson 01: nothing shows without the second barrier until a warp is late
+    (alone,), (late,) = (found.lucky(f"tile_00 without barrier 2{late}") for late in ("", ", one warp late"))
+    assert alone.share == 1 and late.share < 0.1
+
+
 @pytest.mark.gpu
 def test_measures_live(tmp_path):
     found = probes.measure(blocks=(32, 1024), tried=200, tiles=512, rounds=3)
