@@ -105,7 +105,7 @@ class _Shared:
     start: int
     end: int  # of the ';'
     base: str
-    declarators: list[tuple[str, str]]  # name, dimensions
+    declarators: list[tuple[str, str, str]]  # stars of a pointer, name, dimensions
     external: bool
     alignment: str
 
@@ -132,23 +132,23 @@ def _shared_declaration(source: str, bare: str, at: int) -> _Shared:
     external = bool(re.search(r"\bextern\b", text))
     text = re.sub(r"\b(__shared__|extern|static|inline)\b", " ", text).strip()
     first, *rest = _split(text)
-    m = re.match(r"(.*?[\s>*&\}])\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$", first.strip(), re.S)
+    m = re.match(r"(.*?[\w>\}])((?:\s|\*)+)([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$", first.strip(), re.S)
     if not m:
         raise RewriteError(
             f"this __shared__ declaration is not understood: {text};",
             _line(source, at),
             "write it as `__shared__ type name[size];`",
         )
-    declarators = [(m.group(2), m.group(3).strip())]
+    declarators = [(m.group(2).strip(), m.group(3), m.group(4).strip())]
     for part in rest:
-        n = re.match(r"\s*([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$", part)
+        n = re.match(r"([\s*]*)([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$", part)
         if not n:
             raise RewriteError(
                 f"this __shared__ declaration is not understood: {text};",
                 _line(source, at),
                 "declare one variable per line",
             )
-        declarators.append((n.group(1), n.group(2).strip()))
+        declarators.append((n.group(1).strip(), n.group(2), n.group(3).strip()))
     return _Shared(start, end, m.group(1).strip(), declarators, external, alignment)
 
 
@@ -188,6 +188,10 @@ def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
             edits.append((d.start, d.end + 1, newlines))
             macros += _file_scope_macros(d, number)
     edits += _asm_edits(source, bare)
+    edits += _device_variables(bare)
+    # A macro of this name would break libcu++'s headers, and a function the C library's.
+    for m in re.finditer(r"(?<![\w.>:])clock\s*\(\s*\)", bare):
+        edits.append((m.start(), m.end(), "int(::ws_emu::logical_time())"))
     text = source
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
@@ -203,6 +207,43 @@ def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
     bind = f'extern "C" const ::ws_emu::Entry* ws_emu_entry() {{ return ::ws_emu::Bind<&{entry}>::entry(); }}'
     tail = f'\n#line 1 "{file}:entry"\n{bind}\n'
     return Rewritten(head + text + tail, kernels, dims)
+
+
+def _device_variables(bare: str) -> list[tuple[int, int, str]]:
+    """Announce each ``__device__`` variable after its declaration, so that accesses to it are checked."""
+    edits = []
+    for number, m in enumerate(re.finditer(r"\b__(?:device|managed)__\b", bare)):
+        end = bare.find(";", m.end())
+        start = max(bare.rfind(c, 0, m.start()) for c in ";{}") + 1
+        head = re.sub(r"(?:alignas|__align__)\s*\([^()]*\)", " ", re.split(r"[={;]", bare[m.end() : end + 1])[0])
+        whole = bare[start:end]
+        if (
+            end < 0
+            or "(" in head
+            or re.search(r"\b(constexpr|const|extern|template|__constant__|operator)\b", whole.split("=")[0])
+        ):
+            continue
+        if _in_function(bare, m.start()) or re.search(r"\b__(?:device|managed)__\b", bare[start : m.start()]):
+            continue
+        declared = bare[m.end() : end]
+        depth, plain = 0, ""
+        for c in declared:  # without initialisers
+            depth -= c in "})"
+            plain += c if depth == 0 and c not in "{}()" else ""
+            depth += c in "{("
+        names = [
+            re.match(r".*?([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$", part.split("=")[0].strip(), re.S)
+            for part in _split(plain)
+        ]
+        text = "".join(
+            f" static const ::ws_emu::DeviceVariable ws_device_{number}_{i}(&{n.group(1)}, sizeof {n.group(1)}, "
+            f'"{n.group(1)}", '
+            f"::ws_emu::shape_of<decltype({n.group(1)})>());"
+            for i, n in enumerate(names)
+            if n
+        )
+        edits.append((end + 1, end + 1, text))
+    return edits
 
 
 def _asm_edits(source: str, bare: str) -> list[tuple[int, int, str]]:
@@ -316,39 +357,41 @@ def _name_structs(bare: str) -> tuple[list[tuple[int, int, str]], set[str]]:
 
 def _in_function_text(d: _Shared, number: int, structs: set[str]) -> str:
     out = []
-    for i, (name, dims) in enumerate(d.declarators):
+    for i, (stars, name, dims) in enumerate(d.declarators):
+        base = f"{d.base} {stars}".strip()
         if d.external:
             out.append(
-                f"auto& {name} = *reinterpret_cast<{d.base} (*){dims or '[]'}>("
-                f'::ws_emu::dynamic_shared("{name}", ::ws_emu::shape_of<{d.base}{dims or "[]"}>()))'
+                f"auto& {name} = *reinterpret_cast<{base} (*){dims or '[]'}>("
+                f'::ws_emu::dynamic_shared("{name}", ::ws_emu::shape_of<{base}{dims or "[]"}>()))'
             )
             continue
         s = f"ws_shared_{number}_{i}"
         out.append(
-            f"struct {s} {{ {d.alignment} {d.base} {name}{dims}; }}; "
+            f"struct {s} {{ {d.alignment} {base} {name}{dims}; }}; "
             f"static const unsigned {s}_at = ::ws_emu::reserve_shared(sizeof({s}), alignof({s}), "
             f'"{name}", ::ws_emu::shape_of<decltype({s}::{name})>()); '
             f"auto& {name} = reinterpret_cast<{s}*>(::ws_emu::shared_slab + {s}_at)->{name}"
         )
-        if structs.intersection(_IDENTIFIER.findall(d.base)) and not dims:
+        if structs.intersection(_IDENTIFIER.findall(base)) and not dims:
             out.append(f"::ws_emu::name_members(&{name})")
     return "; ".join(out)
 
 
 def _file_scope_macros(d: _Shared, number: int) -> list[str]:
     out = []
-    for name, dims in d.declarators:
+    for stars, name, dims in d.declarators:
+        base = f"{d.base} {stars}".strip()
         if d.external:
             out.append(
-                f"#define {name} (*reinterpret_cast<{d.base} (*){dims or '[]'}>("
-                f'::ws_emu::dynamic_shared("{name}", ::ws_emu::shape_of<{d.base}{dims or "[]"}>())))'
+                f"#define {name} (*reinterpret_cast<{base} (*){dims or '[]'}>("
+                f'::ws_emu::dynamic_shared("{name}", ::ws_emu::shape_of<{base}{dims or "[]"}>())))'
             )
         else:
             out.append(
-                f'#define {name} (::ws_emu::file_scope_shared<{d.base}, {number}>("{name}", '
-                f"static_cast<{d.base} (*){dims}>(nullptr)))"
+                f'#define {name} (::ws_emu::file_scope_shared<{base}, {number}>("{name}", '
+                f"static_cast<{base} (*){dims}>(nullptr)))"
                 if dims
-                else f'#define {name} (::ws_emu::file_scope_shared<{d.base}, {number}>("{name}", '
-                f"static_cast<{d.base}*>(nullptr)))"
+                else f'#define {name} (::ws_emu::file_scope_shared<{base}, {number}>("{name}", '
+                f"static_cast<{base}*>(nullptr)))"
             )
     return out

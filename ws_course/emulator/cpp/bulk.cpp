@@ -75,6 +75,7 @@ AccessKind by_copier(bool write, Agent agent, Clock clock) {
 
 void start_load(std::vector<Piece> pieces, std::size_t bytes, void* bar, Where w, std::vector<unsigned char> value = {}) {
   Thread* t = current;
+  mbar_touch(bar, value.empty() ? "cp.async.bulk" : "st.async", w);
   Thread::Copier& unit = copier_of(t, bar);
   for (const Piece& p : pieces) {
     if (p.src && value.empty()) check_access(t, p.src, p.bytes, by_copier(false, unit.agent, unit.clock), site_of(w));

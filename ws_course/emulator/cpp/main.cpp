@@ -187,6 +187,7 @@ void open_library(const std::string& path, unsigned number) {
   dlinfo(library, RTLD_DI_LINKMAP, &map);
   set_library(reinterpret_cast<void*>(map->l_addr), number);
   world.entry = entry();
+  open_device_variables();
 }
 
 void launch(Job& job, bool new_library) {

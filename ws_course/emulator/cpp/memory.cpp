@@ -13,6 +13,7 @@ unsigned char* shared_slab;
 
 std::vector<std::vector<Record>> overflow(1);
 SharedArena shared;
+DeviceArena device;
 GlobalArena global;
 
 // Keeps one record per reader, and one of any earlier gang: that is enough to find a later write in conflict.
@@ -302,7 +303,48 @@ void add_global_buffer(std::size_t offset, std::size_t bytes, const std::string&
 bool known_buffer(std::size_t offset) {
   return std::any_of(global.buffers.begin(), global.buffers.end(), [&](const Buffer& b) { return b.offset == offset; });
 }
-bool is_global(const void* p) { return std::size_t(static_cast<const unsigned char*>(p) - global.base) < global.bytes; }
+bool is_global(const void* p) {
+  auto* a = static_cast<const unsigned char*>(p);
+  return std::size_t(a - global.base) < global.bytes || std::size_t(a - device.base) < device.bytes;
+}
+
+// ---- __device__ variables --------------------------------------------------------------------------------------------
+namespace {
+struct Announced {
+  unsigned char* at;
+  std::size_t bytes;
+  std::string name;
+  Shape shape;
+};
+std::vector<Announced> announced;
+
+const Variable* device_variable(std::size_t offset) {
+  for (const Variable& v : device.variables)
+    if (offset >= v.offset && offset < v.offset + v.bytes) return &v;
+  return nullptr;
+}
+}  // namespace
+
+DeviceVariable::DeviceVariable(const volatile void* at, std::size_t bytes, const char* name, Shape shape) {
+  announced.push_back({static_cast<unsigned char*>(const_cast<void*>(at)), bytes, name, shape});
+}
+
+void open_device_variables() {
+  device = DeviceArena{};
+  if (announced.empty()) return;
+  auto low = reinterpret_cast<std::uintptr_t>(announced[0].at), high = low;
+  for (const Announced& v : announced) {
+    low = std::min(low, reinterpret_cast<std::uintptr_t>(v.at));
+    high = std::max(high, reinterpret_cast<std::uintptr_t>(v.at) + v.bytes);
+  }
+  low &= ~std::uintptr_t(15);
+  device.base = reinterpret_cast<unsigned char*>(low);
+  device.bytes = high - low;
+  device.cells = static_cast<Cell*>(reserve((device.bytes / 4 + 1) * sizeof(Cell)));
+  for (const Announced& v : announced)
+    device.variables.push_back({reinterpret_cast<std::uintptr_t>(v.at) - low, v.bytes, v.name, v.shape});
+  announced.clear();
+}
 
 // ---- names -------------------------------------------------------------------------------------------------------
 std::string variable_of(const void* p) {
@@ -324,12 +366,13 @@ std::string name_of(const void* p) {
     }
     return text("shared memory at offset %zu", offset);
   }
-  if (is_global(p)) {
-    std::size_t offset = std::size_t(a - global.base);
+  if (std::size_t offset = std::size_t(a - global.base); offset < global.bytes) {
     for (const Buffer& b : global.buffers)
       if (offset >= b.offset && offset < b.offset + b.bytes) return b.name + text("[%zu]", (offset - b.offset) / b.element);
     return "global memory";
   }
+  if (std::size_t offset = std::size_t(a - device.base); offset < device.bytes)
+    if (const Variable* v = device_variable(offset)) return indexed(v->name, v->shape, offset - v->offset);
   return text("address %p", p);
 }
 
@@ -374,14 +417,18 @@ namespace {
 namespace {
 const char* const kStay = "end the kernel with a cluster barrier, so that no block leaves while another may still use its shared memory";
 
-// Distributed shared memory lives as long as its block: the access must be ordered before the block's end.
-void note_remote(Block& owner, Thread* t, const void* p, SiteId site) {
+bool check_device_variable(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site);
+void check_cells(Cell* cell, std::size_t offset, Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site, bool in_shared);
+
+// Distributed shared memory lives as long as its block: the access must be ordered before the block's end. An asynchronous
+// write is over when it has landed, and the owner may know that from its own barrier.
+void note_remote(Block& owner, Thread* t, const void* p, AccessKind kind, SiteId site) {
   if (!owner.alive)
     stop({"dsmem-after-exit",
           text("%s accesses %s of block %llu, but that block has finished and its shared memory is gone", who(t).c_str(), name_of(p).c_str(),
                (unsigned long long)owner.number),
           kStay, name_of(p), place_of(t, site), {}, {}});
-  owner.remote[t->agent] = {t->clock, site};
+  owner.remote[kind.copier ? kind.copier : t->agent] = {kind.copier ? kind.copy_clock : t->clock, site};
 }
 }  // namespace
 
@@ -405,25 +452,45 @@ bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, 
   if (in_shared) {
     std::size_t in_slab = offset % kSlab;
     if (!shared.owner[in_slab / 4] || !shared.owner[(in_slab + bytes - 1) / 4]) shared_out_of_bounds(t, p, bytes, kind.write, site);
-    if (offset / kSlab != t->block->rank) note_remote(world.blocks[offset / kSlab], t, p, site);
+    if (offset / kSlab != t->block->rank) note_remote(world.blocks[offset / kSlab], t, p, kind, site);
     cell = shared.cells + offset / 4;
     t->time += 1;
   } else {
     offset = a - reinterpret_cast<std::uintptr_t>(global.base);
-    if (offset >= global.bytes) return false;
+    if (offset >= global.bytes) return check_device_variable(t, p, bytes, kind, site);
     std::uint16_t id = global.owner[offset / kPage];
     if (!id || offset + bytes > global.buffers[id - 1].offset + global.buffers[id - 1].bytes)
       global_out_of_bounds(t, p, bytes, kind.write, site);
     cell = global.cells + offset / 4;
     t->time += 4;
   }
+  if (kind.write) ++world.progress;
+  check_cells(cell, offset, t, p, bytes, kind, site, in_shared);
+  return true;
+}
+
+namespace {
+
+bool check_device_variable(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site) {
+  std::size_t offset = std::size_t(static_cast<const unsigned char*>(p) - device.base);
+  if (offset >= device.bytes) return false;
+  const Variable* v = device_variable(offset);
+  if (!v) return false;
+  if (offset + bytes > v->offset + v->bytes)
+    out_of_bounds(t, p, bytes, kind.write, site, text("across the end of `%s`", v->name.c_str()));
+  t->time += 4;
+  if (kind.write) ++world.progress;
+  check_cells(device.cells + offset / 4, offset, t, p, bytes, kind, site, false);
+  return true;
+}
+
+void check_cells(Cell* cell, std::size_t offset, Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site, bool in_shared) {
   Agent self = t->agent;
   Clock clock = t->clock;
   if (kind.copier) {
     self = kind.copier;
     clock = kind.copy_clock;
   }
-  if (kind.write) ++world.progress;
   std::size_t done = 0;
   while (done < bytes) {
     unsigned first = unsigned((offset + done) & 3), n = unsigned(std::min<std::size_t>(4 - first, bytes - done));
@@ -439,7 +506,8 @@ bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, 
     done += n;
     ++cell;
   }
-  return true;
 }
+
+}  // namespace
 
 }  // namespace ws_emu

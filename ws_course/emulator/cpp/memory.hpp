@@ -31,6 +31,7 @@ struct AccessKind {
   Agent copier = 0;
   Clock copy_clock = 0;
 };
+void open_device_variables();  // those that the library just loaded has announced
 bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site);
 
 void check_remote_accesses(Block& b);  // its last thread has finished

@@ -28,7 +28,6 @@ Thread* current = nullptr;
 
 namespace {
 
-constexpr std::size_t kStack = 64u << 10;
 void* scheduler_sp;
 std::vector<unsigned char*> stacks;
 

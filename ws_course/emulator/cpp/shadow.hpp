@@ -70,6 +70,15 @@ struct GlobalArena {
 };
 extern GlobalArena global;
 
+// The __device__ variables of the loaded kernel, in its own data segment.
+struct DeviceArena {
+  unsigned char* base = nullptr;
+  Cell* cells = nullptr;
+  std::size_t bytes = 0;
+  std::vector<Variable> variables;  // by offset
+};
+extern DeviceArena device;
+
 
 // Whether the access of a record is ordered before what `t` does now. A thread's own copies are not until it has waited.
 inline bool known(const Record& r, const Thread* t) {
@@ -101,7 +110,8 @@ inline Quick quick_access(Thread* t, const void* p, SiteId site) {
     cell = shared.cells + offset / 4;
   } else {
     offset = a - reinterpret_cast<std::uintptr_t>(global.base);
-    if (offset >= global.bytes) return Quick::untracked;  // a fiber's stack, constants
+    if (offset >= global.bytes)  // __device__ variables are rare; a fiber's stack and constants need no check
+      return a - reinterpret_cast<std::uintptr_t>(device.base) < device.bytes ? Quick::look : Quick::untracked;
     std::uint16_t id = global.owner[offset / kPage];
     if (!id || offset + Bytes > global.buffers[id - 1].offset + global.buffers[id - 1].bytes) return Quick::look;
     cell = global.cells + offset / 4;

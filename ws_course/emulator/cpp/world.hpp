@@ -139,6 +139,8 @@ struct World {
   std::vector<void*> arguments;
 };
 
+constexpr std::size_t kStack = 64u << 10;  // of a fiber
+
 extern World world;
 extern Thread* current;
 

@@ -37,6 +37,10 @@ extern unsigned char* shared_slab;  // of the running thread's block
 unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, Shape shape, Where w = Where::here());
 void* dynamic_shared(const char* name, Shape shape);
 void name_member(const void* at, std::size_t bytes, const char* name, Shape shape);  // names parts of raw storage
+// A variable of the whole device: one in the compiled kernel's data, known to the checks by its range.
+struct DeviceVariable {
+  DeviceVariable(const volatile void* at, std::size_t bytes, const char* name, Shape shape);
+};
 bool is_shared(const void* p);
 // The rewriter defines ws_name_members for the kernel's structs; each names its members once.
 template <class T>

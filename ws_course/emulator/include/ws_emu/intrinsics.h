@@ -113,7 +113,6 @@ inline void cudaGridDependencySynchronize() { ws_emu::grid_dependency_wait(); }
 inline void cudaTriggerProgrammaticLaunchCompletion() {}
 inline void __nanosleep(unsigned) { ws_emu::yield(); }
 inline long long clock64() { return (long long)ws_emu::logical_time(); }
-#define clock() int(::ws_emu::logical_time())
 inline void __trap(ws_emu::Where w = ws_emu::Where::here()) { ws_emu::fail("launch-error", "the kernel called __trap()", "", w); }
 #ifndef __clang__
 #define __builtin_assume(condition) ((void)0)
