@@ -21,7 +21,8 @@ __global__ void mirror(const float* x, float* y, int tiles) {
       pipe.producer_commit();
     }
   } else {
-    const int rank = threadIdx.x - LOADER_THREADS, threads = blockDim.x - LOADER_THREADS;  // among the others
+    const int rank = threadIdx.x - LOADER_THREADS;  // among the others
+    const int threads = blockDim.x - LOADER_THREADS;
     for (int tile = 0; tile < tiles; ++tile) {
       const float* stage = buffer[tile % STAGES];
       pipe.consumer_wait();

@@ -44,7 +44,8 @@ __global__ void line(const float* x, float* y, int tiles) {
     Pipeline computed = cuda::make_pipeline(storing, &computed_state, pipeline_role::producer);
     for (int tile = blockIdx.x, stage = 0; tile < tiles; tile += gridDim.x, stage = (stage + 1) % STAGES) {
       loaded.consumer_wait();
-      // 3. Compute into `result`, with all computing threads, and hand it on. Give the stage back as early as you can.
+      // 3. Compute into `result`, with all computing threads, and hand it on.
+      //    Give the stage back as early as you can.
       float mine[(TILE + COMPUTE_THREADS - 1) / COMPUTE_THREADS];
       int n = 0;
       for (int i = threadIdx.x - 32; i < TILE; i += COMPUTE_THREADS) {
