@@ -73,7 +73,9 @@ def translate(statement: Statement) -> str:
         out.append(f"auto& ws_a{i} = {expression};")
     for i, (constraint, expression) in enumerate(s.inputs, start=len(s.outputs)):
         letter = constraint.strip('"')
-        if letter == "n":
+        if letter.isdigit():  # the same register as that output
+            out.append(f"ws_emu::put(ws_a{letter}, {expression}); auto& ws_a{i} = ws_a{letter};")
+        elif letter == "n":
             out.append(f"constexpr long long ws_a{i} = (long long)({expression});")
         elif letter == "l":
             out.append(f"const unsigned long long ws_a{i} = (unsigned long long)({expression});")
@@ -149,7 +151,10 @@ def _instruction(s: Statement, text: str) -> str:
     name, operands = m.group(1), _split(m.group(2))
     for pattern, emit in _TABLE:
         if re.fullmatch(pattern, name):
-            return f"{guard}{{ {emit(s, name, operands)} }}"
+            try:
+                return f"{guard}{{ {emit(s, name, operands)} }}"
+            except (LookupError, ValueError) as error:  # an operand that is not there, a type without arithmetic here
+                raise error if isinstance(error, NotEmulated) else NotEmulated(f"{name} with these operands") from None
     raise NotEmulated(name)
 
 
@@ -588,7 +593,7 @@ def _atom(s: Statement, name: str, o: list[str]) -> str:
         "exch": "v",
         "cas": f"a == v ? {values[1] if len(values) > 1 else 'a'} : a",
     }[operation]
-    call = f"ws_emu::atomic_update(({kind}*){_address(s, o[1], _shared(name))}, [=]({kind} a) {{ const {kind} v = {values[0]}; (void)v; return {kind}({expression}); }}, ws_emu::Order::{order}, {W})"
+    call = f"ws_emu::atomic_update(({kind}*){_address(s, o[1], _shared(name))}, [=]({kind} a) {{ const {kind} v = {values[0]}; (void)v; return ({kind})({expression}); }}, ws_emu::Order::{order}, {W})"
     return _assign(s, o[0], call)
 
 
@@ -618,12 +623,20 @@ def _cvta(s: Statement, name: str, o: list[str]) -> str:
     return _assign(s, o[0], f"(unsigned long long)ws_emu::from_window({_integer(s, o[1])})")
 
 
-@_known(rf"cvt(\.\w+)*\.{_KIND}\.{_KIND}")
+_ROUNDED = {"rni": "std::nearbyint", "rzi": "std::trunc", "rmi": "std::floor", "rpi": "std::ceil"}
+
+
+@_known(rf"cvt(\.(rn|rni|rzi|rmi|rpi|ftz|sat))*\.{_KIND}\.{_KIND}")
 def _cvt(s: Statement, name: str, o: list[str]) -> str:
-    to, source = (_TYPES.get(t) for t in name.split(".")[-2:])
-    if "f16" in name.split(".")[-2:] or not to or not source:
-        raise NotEmulated(name)
-    return _assign(s, o[0], f"({to})ws_emu::as<{source}>({_operand(s, o[1])})")
+    *modifiers, to_name, source_name = name.split(".")[1:]
+    to, source = _TYPES[to_name], _TYPES[source_name]
+    value = f"ws_emu::as<{source}>({_operand(s, o[1])})"
+    for modifier in modifiers:
+        value = f"{_ROUNDED[modifier]}({value})" if modifier in _ROUNDED else value
+    # Floats are clamped to the integer's range, and everything is with .sat (PTX ISA, "cvt").
+    if "sat" in modifiers or (source_name.startswith("f") and not to_name.startswith("f")):
+        return _assign(s, o[0], f"ws_emu::clamped<{to}>({value})")
+    return _assign(s, o[0], f"({to}){value}")
 
 
 _BINARY = {
@@ -634,8 +647,8 @@ _BINARY = {
     "and": "a & b",
     "or": "a | b",
     "xor": "a ^ b",
-    "shl": "a << b",
-    "shr": "a >> b",
+    "shl": "ws_n < 8 * sizeof a ? a << ws_n : 0",
+    "shr": "a >> (ws_n < 8 * sizeof a ? ws_n : 8 * sizeof a - 1) >> (ws_n >= 8 * sizeof a)",
     "min": "b < a ? b : a",
     "max": "a < b ? b : a",
     "div": "a / b",
@@ -649,17 +662,21 @@ def _binary(s: Statement, name: str, o: list[str]) -> str:
     kind = _TYPES[parts[-1]]
     operation = "mul.lo" if parts[:2] == ["mul", "lo"] else parts[0]
     if "wide" in parts:
-        kind = {"unsigned": "unsigned long long", "int": "long long"}[kind]
+        kind = _TYPES[f"{parts[-1][0]}{2 * int(parts[-1][1:])}"]
     if operation in ("and", "or", "xor") and kind == "float":
         raise NotEmulated(name)
-    return f"const {kind} a = ws_emu::as<{kind}>({_operand(s, o[1])}), b = ws_emu::as<{kind}>({_operand(s, o[2])}); {_assign(s, o[0], f'{kind}({_BINARY[operation]})')}"
+    if operation in ("shl", "shr"):  # by more than the width: everything is shifted out (PTX ISA, "shl", "shr")
+        b = f"const unsigned ws_n = (unsigned)({_operand(s, o[2])});"
+    else:
+        b = f"const {kind} b = ws_emu::as<{kind}>({_operand(s, o[2])});"
+    return f"const {kind} a = ws_emu::as<{kind}>({_operand(s, o[1])}); {b} {_assign(s, o[0], f'({kind})({_BINARY[operation]})')}"
 
 
 @_known(rf"(mad(\.lo)?|fma)(\.(rn|rz|ftz))*\.{_KIND}")
 def _mad(s: Statement, name: str, o: list[str]) -> str:
     kind = _TYPES[name.rsplit(".", 1)[1]]
     a, b, c = (f"ws_emu::as<{kind}>({_operand(s, x)})" for x in o[1:4])
-    return _assign(s, o[0], f"{kind}({a} * {b} + {c})" if not name.startswith("fma") else f"std::fma({a}, {b}, {c})")
+    return _assign(s, o[0], f"({kind})({a} * {b} + {c})" if not name.startswith("fma") else f"std::fma({a}, {b}, {c})")
 
 
 @_known(rf"(neg|abs|not|ex2|lg2|rcp|rsqrt|sqrt|sin|cos|tanh)(\.(approx|rn|ftz))*\.({_KIND}|pred)")
@@ -681,7 +698,7 @@ def _unary(s: Statement, name: str, o: list[str]) -> str:
         "cos": f"std::cos({a})",
         "tanh": f"std::tanh({a})",
     }[name.split(".")[0]]
-    return _assign(s, o[0], f"{kind}({value})")
+    return _assign(s, o[0], f"({kind})({value})")
 
 
 @_known(rf"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.{_KIND}")
@@ -699,9 +716,9 @@ def _setp(s: Statement, name: str, o: list[str]) -> str:
         "ge": ">=",
         "hs": ">=",
     }[name.split(".")[1]]
-    return _assign(
-        s, o[0].split("|")[0], f"ws_emu::as<{kind}>({_operand(s, o[1])}) {sign} ws_emu::as<{kind}>({_operand(s, o[2])})"
-    )
+    value = f"ws_emu::as<{kind}>({_operand(s, o[1])}) {sign} ws_emu::as<{kind}>({_operand(s, o[2])})"
+    yes, *no = o[0].split("|")
+    return f"const bool ws_p = {value}; {_assign(s, yes, 'ws_p')} " + "".join(_assign(s, n, "!ws_p") for n in no)
 
 
 @_known(rf"selp\.{_KIND}")

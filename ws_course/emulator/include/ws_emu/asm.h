@@ -1,5 +1,6 @@
 // What translated inline PTX needs beyond the runtime's calls (see ptx.py).
 #pragma once
+#include <limits>
 
 namespace ws_emu {
 
@@ -22,6 +23,21 @@ WS_QUIET inline void put(T& target, V v) {
   else if constexpr (std::is_pointer_v<T>) target = reinterpret_cast<T>(v);
   else if constexpr (std::is_arithmetic_v<T>) target = as<T>(v);
   else std::memcpy(&target, &v, sizeof(T) < sizeof(V) ? sizeof(T) : sizeof(V));
+}
+// The nearest value that the type can hold; for a floating-point type, in [0, 1]. NaN becomes 0.
+template <class To, class From>
+WS_QUIET inline To clamped(From v) {
+  if constexpr (std::is_floating_point_v<To>) {
+    return v > From(0) ? v < From(1) ? To(v) : To(1) : To(0);
+  } else if constexpr (std::is_floating_point_v<From>) {
+    constexpr From end = From(std::uint64_t(1) << (8 * sizeof(To) - 1)) * (std::is_signed_v<To> ? From(1) : From(2));  // past the largest
+    const From low = std::is_signed_v<To> ? -end : From(0);
+    return v >= end ? std::numeric_limits<To>::max() : v > low ? To(v) : v != v ? To(0) : std::numeric_limits<To>::min();
+  } else {
+    if constexpr (std::is_signed_v<From>)
+      if (v < 0) return std::is_signed_v<To> && (long long)(v) >= (long long)(std::numeric_limits<To>::min()) ? To(v) : std::numeric_limits<To>::min();
+    return (unsigned long long)(v) > (unsigned long long)(std::numeric_limits<To>::max()) ? std::numeric_limits<To>::max() : To(v);
+  }
 }
 template <class T> inline T bit_and(T a, T b) { return a & b; }
 template <class T> inline T bit_or(T a, T b) { return a | b; }
