@@ -23,7 +23,7 @@ class Freeze(Preprocessor):
     enabled = Bool(True, help="Whether views are removed at all.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Remove live views from outputs that have another form and the widgets' state; make pictures small."""
+        """Remove live views that have another form, the widgets' state and the Python version; make pictures small."""
         for cell in nb.cells:
             for output in cell.get("outputs", ()):
                 data = output.get("data", {})
@@ -32,6 +32,8 @@ class Freeze(Preprocessor):
                 if "image/png" in data:
                     data["image/png"] = compact(data["image/png"])
         nb.metadata.pop("widgets", None)
+        # Not which Python ran it: a page must not change because somebody else stored it.
+        nb.metadata["language_info"] = {"name": "python"}
         return nb, resources
 
 
