@@ -1,7 +1,7 @@
 # expect: AssertionError
 # cell: numbers-answer
 # Counted y first.
-blocks = 8
-idle = 24
+blocks = 12
+idle = 72
 warp = 1
 lane = 11
