@@ -254,7 +254,9 @@ class Case:
         y = np.full((len(factors), s["tiles"], TILE), np.nan, np.float32)
         values = [v for k, v in s.items() if k not in ("warps", "blocks")]
         arguments = [np.int32(v) for v in (*values, constants(self.family)[self.bug])]
-        result = kernel(self.family).run(x, y, *arguments, **self.launch, backend="emulator", seeds=schedules, timeout=20)
+        result = kernel(self.family).run(
+            x, y, *arguments, **self.launch, backend="emulator", seeds=schedules, timeout=20
+        )
         right = all(
             np.array_equal(out, factors[:, None, None].astype(np.float32) * x[None, :, ::-1])
             for *_, out in result.outputs
