@@ -48,7 +48,7 @@ class RingPlayer:
         self._refresh()
 
     def _row(self, warp: int, name: str) -> HBox:
-        cells = [HTML(f"<b>warp {warp}</b> {escape(name)}", layout=Layout(width="9em"))]
+        cells = [HTML(f"<b>warp {warp}</b> {escape(name)}", layout=Layout(width="12em"))]
         for call in CALLS:
             if self.ring.allowed(warp, call):
                 self.buttons[warp, call] = Button(description=call, layout=Layout(width="12em"))
