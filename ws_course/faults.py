@@ -37,7 +37,8 @@ class Site:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        who = [f"{n} {v}" for n, v in (("block", self.block), ("warp", self.warp), ("lane", self.lane)) if v is not None]
+        parts = (("block", self.block), ("warp", self.warp), ("lane", self.lane))
+        who = [f"{name} {value}" for name, value in parts if value is not None]
         return " ".join(p for p in (place, f"({', '.join(who)})" if who else "", self.what) if p)
 
 

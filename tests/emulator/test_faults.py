@@ -257,3 +257,25 @@ def test_grid_barrier_needs_a_cooperative_launch():
     np.testing.assert_array_equal(y, x[::-1])
     result, _, _ = run(source, grid=4, block=32)
     assert result.faults[0].kind == "launch-error" and "cooperative" in result.faults[0].hint
+
+
+def test_constants_of_the_kernel_do_not_reach_the_headers():
+    names = "A B C D F G K L M N P S T U V X Op Size Scope Stages To From Rank TILE".split()
+    source = """
+    #include <cooperative_groups.h>
+    #include <cooperative_groups/reduce.h>
+    #include <cuda/pipeline>
+    #include <cuda/ptx>
+    #include <ws/trace.cuh>
+    extern "C" __global__ void reverse(const float* x, float* y) {
+      auto tile = cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
+      y[threadIdx.x] = cooperative_groups::reduce(tile, 1.f, cooperative_groups::plus<float>()) + N;
+    }
+    """
+    y = np.zeros(64, np.float32)
+    constants = dict.fromkeys(names, 4)
+    written = "".join(f"#define {name} 4\n" for name in names) + source
+    for kernel in (Kernel(source, "reverse", "k.cu", constants), Kernel(written, "reverse", "k.cu")):
+        result = kernel.run(y, y, grid=1, block=64, backend="emulator")
+        assert result.ok, str(result)
+        assert (y == 36).all()

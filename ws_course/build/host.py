@@ -85,9 +85,10 @@ def compile_kernel(text: str, file: str, defines: Mapping[str, int | str] | None
     ``CompileError`` with file and line, ``ToolchainError`` where there is no compiler.
     """
     compiler = _compiler()
-    constants = [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
+    # After the prelude and before the kernel: a constant called N must not reach the emulator's own headers.
+    text = "".join(f"#define {name} {value}\n" for name, value in sorted((defines or {}).items())) + text
     includes = [f"-I{p}" for p in (SHADOW, EMULATOR.parent / "kernels" / "include", *header_folders())]
-    options = [STD, *_KERNEL, *(_CHECKED[_family(compiler)] if checks else []), *constants]
+    options = [STD, *_KERNEL, *(_CHECKED[_family(compiler)] if checks else [])]
     name = key(text, file, options, str(compiler), includes, _sources()) + ".so"
     path = folder() / _KERNELS.kind / name
     if _kept(path):

@@ -130,7 +130,9 @@ def bars_with_spread(ax: Axes, bars: Sequence[Bar], *, provenance: Provenance, u
         ax.bar(x, bar.value, 0.62, color=colour, edgecolor=palette.edge(colour), linewidth=0.8)
         _whisker(ax, bar, x, upright=True)
         ax.annotate(
-            str(bar.value) if isinstance(bar.value, int) else f"{bar.value:#.3g}".rstrip("."),  # a count has no decimals
+            str(bar.value)
+            if isinstance(bar.value, int)
+            else f"{bar.value:#.3g}".rstrip("."),  # a count has no decimals
             (x, bar.end),
             xytext=(0, 3),
             textcoords="offset points",

@@ -49,20 +49,20 @@ class lanes {
   unsigned num_threads() const { return size(); }
   unsigned thread_rank() const { return unsigned(__builtin_popcount(mask_ & ((1u << (ws_emu::thread_rank() & 31u)) - 1u))); }
   void sync(WS_AT) const { ws_emu::warp_sync(mask_, "group.sync", true, w); }
-  template <class T>
-  T shfl(T v, int rank, WS_AT) const { return ws_emu::shuffle(mask_, v, lane(rank), "group.shfl", w); }
-  template <class T>
-  T shfl_down(T v, unsigned d, WS_AT) const {
+  template <class WsT>
+  WsT shfl(WsT v, int rank, WS_AT) const { return ws_emu::shuffle(mask_, v, lane(rank), "group.shfl", w); }
+  template <class WsT>
+  WsT shfl_down(WsT v, unsigned d, WS_AT) const {
     unsigned r = thread_rank() + d;
     return ws_emu::shuffle(mask_, v, lane(int(r < size() ? r : thread_rank())), "group.shfl_down", w);
   }
-  template <class T>
-  T shfl_up(T v, unsigned d, WS_AT) const {
+  template <class WsT>
+  WsT shfl_up(WsT v, unsigned d, WS_AT) const {
     unsigned r = thread_rank();
     return ws_emu::shuffle(mask_, v, lane(int(r >= d ? r - d : r)), "group.shfl_up", w);
   }
-  template <class T>
-  T shfl_xor(T v, unsigned x, WS_AT) const {
+  template <class WsT>
+  WsT shfl_xor(WsT v, unsigned x, WS_AT) const {
     unsigned r = thread_rank() ^ x;
     return ws_emu::shuffle(mask_, v, lane(int(r < size() ? r : thread_rank())), "group.shfl_xor", w);
   }
@@ -73,8 +73,8 @@ class lanes {
   }
   int any(int p, WS_AT) const { return ballot(p, w) != 0; }
   int all(int p, WS_AT) const { return ballot(p, w) == (size() == 32 ? 0xffffffffu : (1u << size()) - 1u); }
-  template <class T>
-  unsigned match_any(T v, WS_AT) const { return __match_any_sync(mask_, v, w); }
+  template <class WsT>
+  unsigned match_any(WsT v, WS_AT) const { return __match_any_sync(mask_, v, w); }
   const void* ws_key() const { return detail::key(2 + (ws_emu::thread_rank() / 32), mask_ & 0xfffffu); }
 
  protected:
@@ -95,27 +95,27 @@ class coalesced_group : public lanes {
 };
 inline coalesced_group coalesced_threads() { return coalesced_group(ws_emu::active_mask()); }
 
-template <unsigned Size, class Parent = void>
+template <unsigned WsSize, class WsParent = void>
 class thread_block_tile : public lanes {
-  static_assert(Size >= 1 && (Size & (Size - 1)) == 0 && Size <= 1024, "a tile has a power of two of threads, at most 1024");
+  static_assert(WsSize >= 1 && (WsSize & (WsSize - 1)) == 0 && WsSize <= 1024, "a tile has a power of two of threads, at most 1024");
 
  public:
   thread_block_tile() : lanes(tile_mask()) {}
-  static constexpr unsigned size() { return Size; }
-  static constexpr unsigned num_threads() { return Size; }
-  static unsigned thread_rank() { return ws_emu::thread_rank() % Size; }
-  static unsigned meta_group_rank() { return ws_emu::thread_rank() / Size; }
-  static unsigned meta_group_size() { return (ws_emu::block_threads() + Size - 1) / Size; }
+  static constexpr unsigned size() { return WsSize; }
+  static constexpr unsigned num_threads() { return WsSize; }
+  static unsigned thread_rank() { return ws_emu::thread_rank() % WsSize; }
+  static unsigned meta_group_rank() { return ws_emu::thread_rank() / WsSize; }
+  static unsigned meta_group_size() { return (ws_emu::block_threads() + WsSize - 1) / WsSize; }
   void sync(WS_AT) const {
-    if constexpr (Size <= 32) ws_emu::warp_sync(mask_, "tile.sync", true, w);
-    else ws_emu::group_barrier(ws_key(), Size, "tile.sync", w);
+    if constexpr (WsSize <= 32) ws_emu::warp_sync(mask_, "tile.sync", true, w);
+    else ws_emu::group_barrier(ws_key(), WsSize, "tile.sync", w);
   }
-  const void* ws_key() const { return Size == 1 ? nullptr : detail::key(64 + Size, meta_group_rank()); }
+  const void* ws_key() const { return WsSize == 1 ? nullptr : detail::key(64 + WsSize, meta_group_rank()); }
 
  private:
   static unsigned tile_mask() {
-    if (Size >= 32) return 0xffffffffu;
-    unsigned lane = ws_emu::thread_rank() & 31u, n = Size & 31u;
+    if (WsSize >= 32) return 0xffffffffu;
+    unsigned lane = ws_emu::thread_rank() & 31u, n = WsSize & 31u;
     return ((1u << n) - 1u) << (lane / n * n);
   }
 };
@@ -123,23 +123,23 @@ class thread_block_tile : public lanes {
 class thread_group : public lanes {  // a tile whose size is known at run time only
  public:
   thread_group(unsigned size, unsigned lane) : lanes(size >= 32 ? 0xffffffffu : ((1u << size) - 1u) << (lane / size * size)) {}
-  template <unsigned S, class P>
-  thread_group(const thread_block_tile<S, P>& t) : lanes(t.mask()) {}
+  template <unsigned WsS, class WsP>
+  thread_group(const thread_block_tile<WsS, WsP>& t) : lanes(t.mask()) {}
   thread_group(const coalesced_group& g) : lanes(g.mask()) {}
 };
 
-template <unsigned Size, class G>
-thread_block_tile<Size, G> tiled_partition(const G&) {
+template <unsigned WsSize, class WsG>
+thread_block_tile<WsSize, WsG> tiled_partition(const WsG&) {
   return {};
 }
 inline thread_group tiled_partition(const thread_block&, unsigned size) { return {size, ws_emu::thread_rank() & 31u}; }
-template <class G>
-coalesced_group binary_partition(const G& g, bool p, WS_AT) {
+template <class WsG>
+coalesced_group binary_partition(const WsG& g, bool p, WS_AT) {
   unsigned yes = __ballot_sync(g.mask(), p, w);
   return coalesced_group(p ? yes : g.mask() & ~yes);
 }
-template <class G, class L>
-coalesced_group labeled_partition(const G& g, L label, WS_AT) {
+template <class WsG, class WsL>
+coalesced_group labeled_partition(const WsG& g, WsL label, WS_AT) {
   return coalesced_group(__match_any_sync(g.mask(), label, w));
 }
 
@@ -180,9 +180,9 @@ class cluster_group {
     dim3 d = ws_emu_cluster_dim();
     return {blockIdx.x % d.x, blockIdx.y % d.y, blockIdx.z % d.z};
   }
-  template <class T>
-  static T* map_shared_rank(T* p, int rank, WS_AT) {
-    return static_cast<T*>(const_cast<void*>(static_cast<const void*>(ws_emu::cluster_map(const_cast<const std::remove_cv_t<T>*>(p), unsigned(rank), w))));
+  template <class WsT>
+  static WsT* map_shared_rank(WsT* p, int rank, WS_AT) {
+    return static_cast<WsT*>(const_cast<void*>(static_cast<const void*>(ws_emu::cluster_map(const_cast<const std::remove_cv_t<WsT>*>(p), unsigned(rank), w))));
   }
   static unsigned query_shared_rank(const void* p) { return ws_emu::cluster_owner(p); }
 
@@ -195,72 +195,72 @@ class cluster_group {
 };
 inline cluster_group this_cluster() { return {}; }
 
-template <class G>
-WS_QUIET inline void sync(const G& g, WS_AT) { g.sync(w); }
+template <class WsG>
+WS_QUIET inline void sync(const WsG& g, WS_AT) { g.sync(w); }
 
-template <class T = void>
+template <class WsT = void>
 struct plus {
-  T operator()(T a, T b) const { return a + b; }
+  WsT operator()(WsT a, WsT b) const { return a + b; }
 };
-template <class T = void>
+template <class WsT = void>
 struct less {
-  T operator()(T a, T b) const { return b < a ? b : a; }
+  WsT operator()(WsT a, WsT b) const { return b < a ? b : a; }
 };
-template <class T = void>
+template <class WsT = void>
 struct greater {
-  T operator()(T a, T b) const { return a < b ? b : a; }
+  WsT operator()(WsT a, WsT b) const { return a < b ? b : a; }
 };
-template <class T = void>
+template <class WsT = void>
 struct bit_and {
-  T operator()(T a, T b) const { return a & b; }
+  WsT operator()(WsT a, WsT b) const { return a & b; }
 };
-template <class T = void>
+template <class WsT = void>
 struct bit_or {
-  T operator()(T a, T b) const { return a | b; }
+  WsT operator()(WsT a, WsT b) const { return a | b; }
 };
-template <class T = void>
+template <class WsT = void>
 struct bit_xor {
-  T operator()(T a, T b) const { return a ^ b; }
+  WsT operator()(WsT a, WsT b) const { return a ^ b; }
 };
 
-template <class G, class T, class Op>
-WS_QUIET inline T reduce(const G& g, T v, Op op, WS_AT) {
+template <class WsG, class WsT, class WsOp>
+WS_QUIET inline WsT reduce(const WsG& g, WsT v, WsOp op, WS_AT) {
   const std::uint64_t* all = ws_emu::warp_exchange(g.mask(), ws_emu::pack(v), "cg::reduce", w);
   bool first = true;
-  T r = v;
+  WsT r = v;
   for (int i = 0; i < 32; ++i)
     if ((g.mask() >> i) & 1u) {
-      T x = ws_emu::unpack<T>(all[i]);
+      WsT x = ws_emu::unpack<WsT>(all[i]);
       r = first ? x : op(r, x);
       first = false;
     }
   return r;
 }
 
-template <class G>
-WS_QUIET inline unsigned invoke_elected_lane(const G& g) { return g.thread_rank() == 0; }
+template <class WsG>
+WS_QUIET inline unsigned invoke_elected_lane(const WsG& g) { return g.thread_rank() == 0; }
 
 // cg::memcpy_async: cp.async where 4, 8 or 16 bytes fit, then wait() or wait_prior<N>() of the same group.
-template <class G, class T>
-WS_QUIET inline void memcpy_async(const G& g, T* dst, const T* src, std::size_t bytes, WS_AT) {
+template <class WsG, class WsT>
+WS_QUIET inline void memcpy_async(const WsG& g, WsT* dst, const WsT* src, std::size_t bytes, WS_AT) {
   if (g.size() > 1) ws_emu::collective_call(g.ws_key(), unsigned(g.size()), "cooperative_groups::memcpy_async", w);
-  ws_emu::copy_by_group(dst, src, bytes, alignof(T), unsigned(g.thread_rank()), unsigned(g.size()), "memcpy_async", w);
+  ws_emu::copy_by_group(dst, src, bytes, alignof(WsT), unsigned(g.thread_rank()), unsigned(g.size()), "memcpy_async", w);
   ws_emu::cp_async_commit();
 }
-template <class G, class T, std::size_t A, template <std::size_t> class Size>
-WS_QUIET inline void memcpy_async(const G& g, T* dst, const T* src, Size<A> bytes, WS_AT) {
+template <class WsG, class WsT, std::size_t WsA, template <std::size_t> class WsSize>
+WS_QUIET inline void memcpy_async(const WsG& g, WsT* dst, const WsT* src, WsSize<WsA> bytes, WS_AT) {
   if (g.size() > 1) ws_emu::collective_call(g.ws_key(), unsigned(g.size()), "cooperative_groups::memcpy_async", w);
-  ws_emu::copy_by_group(dst, src, std::size_t(bytes), A, unsigned(g.thread_rank()), unsigned(g.size()), "memcpy_async", w);
+  ws_emu::copy_by_group(dst, src, std::size_t(bytes), WsA, unsigned(g.thread_rank()), unsigned(g.size()), "memcpy_async", w);
   ws_emu::cp_async_commit();
 }
-template <class G>
-WS_QUIET inline void wait(const G& g, WS_AT) {
+template <class WsG>
+WS_QUIET inline void wait(const WsG& g, WS_AT) {
   ws_emu::cp_async_wait(0, w);
   g.sync(w);
 }
-template <unsigned N, class G>
-WS_QUIET inline void wait_prior(const G& g, WS_AT) {
-  ws_emu::cp_async_wait(int(N), w);
+template <unsigned WsN, class WsG>
+WS_QUIET inline void wait_prior(const WsG& g, WS_AT) {
+  ws_emu::cp_async_wait(int(WsN), w);
   g.sync(w);
 }
 #undef WS_AT
