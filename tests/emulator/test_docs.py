@@ -120,8 +120,8 @@ def instructions_text() -> str:
 
 
 # NVIDIA compute-sanitizer 2025.3.1 (memcheck, racecheck, synccheck, initcheck) on an NVIDIA H200, driver 580, CUDA
-# 13.0, measured 2026-11-29: what a plain run of the faulty kernel did, which tools reported an error on it, and which on
-# the fixed one.
+# 13.0, measured 2026-11-29: what a plain run of the faulty kernel did, which tools reported an error on it, and which
+# tools did on the fixed one.
 SANITIZER = {
     "A01": ("wrong in 1 of 5 runs", "racecheck", ""),
     "A02": ("wrong", "racecheck", ""),

@@ -43,7 +43,7 @@ def normal(*shape: int, seed: int = 7) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(f4)
 
 
-# ---- shuffles, votes, matches, reductions ------------------------------------------------------------------------------
+# ---- shuffles, votes, matches, reductions --------------------------------------------------------------------------
 
 
 def test_votes_matches_and_reductions():
@@ -148,7 +148,7 @@ def test_elect_sync_chooses_one_lane():
     assert (y[2:] == 1).all() and (y[:2] >= 0).all()
 
 
-# ---- matrices between registers and shared memory ----------------------------------------------------------------------
+# ---- matrices between registers and shared memory ------------------------------------------------------------------
 
 MATRIX = """
 #include <cuda_bf16.h>
@@ -173,7 +173,7 @@ extern "C" __global__ void k(const unsigned short* x, unsigned* y, unsigned shor
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_ldmatrix_and_stmatrix(transposed):
-    """Lane 4 i + j holds elements (i, 2 j) and (i, 2 j + 1) of each 8 x 8 matrix (PTX ISA, figure of mma.m8n8 fragments)."""
+    """Lane 4 i + j holds elements (i, 2 j) and (i, 2 j + 1) of each 8 x 8 matrix (PTX ISA, "ldmatrix")."""
     x = np.arange(256, dtype=np.uint16)
     y, z = np.zeros(128, u4), np.zeros(256, np.uint16)
     right(MATRIX.replace("TRANS", ".trans" if transposed else ""), x, y, z)
@@ -199,7 +199,7 @@ def test_ldmatrix_reads_what_other_lanes_wrote():
     )
 
 
-# ---- named barriers ----------------------------------------------------------------------------------------------------
+# ---- named barriers ------------------------------------------------------------------------------------------------
 
 HANDOVER = """
 extern "C" __global__ void k(const float* x, float* y) {
@@ -241,7 +241,8 @@ def test_named_barrier_mistakes(old, new, kinds):
 def test_syncthreads_with_a_vote():
     source = """
     extern "C" __global__ void k(int* y) {
-      int odd = __syncthreads_count(threadIdx.x % 2), any = __syncthreads_or(threadIdx.x == 70), all = __syncthreads_and(1);
+      int odd = __syncthreads_count(threadIdx.x % 2);
+      int any = __syncthreads_or(threadIdx.x == 70), all = __syncthreads_and(1);
       y[threadIdx.x] = odd + 1000 * (any != 0) + 2000 * (all != 0);
     }
     """
@@ -251,7 +252,7 @@ def test_syncthreads_with_a_vote():
     assert (y == 3048).all()
 
 
-# ---- mbarriers and the asynchronous proxy --------------------------------------------------------------------------------
+# ---- mbarriers and the asynchronous proxy --------------------------------------------------------------------------
 
 BULK = """
 #include <cuda/ptx>
@@ -379,7 +380,7 @@ def test_setmaxnreg_moves_registers_between_warpgroups():
     wrong("launch-error", source.replace("LOW", "25").replace("HIGH", "240"), y, block=384, line="setmaxnreg_dec")
 
 
-# ---- clusters --------------------------------------------------------------------------------------------------------------
+# ---- clusters ------------------------------------------------------------------------------------------------------
 
 CLUSTER = """
 #include <cooperative_groups.h>
@@ -407,22 +408,26 @@ BODIES = {
         "1",
         """if (lane == 0) {
     ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, 128);
-    if (rank == 0) ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, s, x, 128, &bar, uint16_t((1 << blocks) - 1));
+    const uint16_t all = (1 << blocks) - 1;
+    if (rank == 0) ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, s, x, 128, &bar, all);
   }""",
         lambda x, n: np.tile(x[:32], (n, 1)),
     ),
     "st.async": (
         "1",
-        """if (lane == 0) ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, 128);
+        """if (lane == 0)
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, 128);
   const int next = (rank + 1) % blocks;
-  ptx::st_async(ptx::sem_weak, ptx::mapa(ptx::space_cluster, &s[lane], next), x[32 * rank + lane], ptx::mapa(ptx::space_cluster, &bar, next));""",
+  float* to = ptx::mapa(ptx::space_cluster, &s[lane], next);
+  ptx::st_async(ptx::sem_weak, to, x[32 * rank + lane], ptx::mapa(ptx::space_cluster, &bar, next));""",
         lambda x, n: np.roll(x.reshape(n, 32), 1, axis=0),
     ),
     "remote arrivals": (
         "32",
         """const int next = (rank + 1) % blocks;
   cluster.map_shared_rank(s, next)[lane] = x[32 * rank + lane];
-  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, cluster.map_shared_rank(&bar, next));""",
+  uint64_t* there = cluster.map_shared_rank(&bar, next);
+  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, there);""",
         lambda x, n: np.roll(x.reshape(n, 32), 1, axis=0),
     ),
     "copy from a neighbour": (
@@ -434,7 +439,8 @@ BODIES = {
   __syncwarp();
   if (lane == 0) {
     ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &bar, 128);
-    ptx::cp_async_bulk(ptx::space_cluster, ptx::space_shared, cluster.map_shared_rank(s, next), mine, 128, cluster.map_shared_rank(&bar, next));
+    float* to = cluster.map_shared_rank(s, next);
+    ptx::cp_async_bulk(ptx::space_cluster, ptx::space_shared, to, mine, 128, cluster.map_shared_rank(&bar, next));
   }""",
         lambda x, n: np.roll(x.reshape(n, 32), 1, axis=0),
     ),
@@ -482,7 +488,8 @@ def test_cluster_barrier_in_two_halves():
       ptx::barrier_cluster_arrive();
       float own = x[threadIdx.x];
       ptx::barrier_cluster_wait();
-      y[32 * cluster.block_rank() + threadIdx.x] = own + cluster.map_shared_rank(s, cluster.block_rank() ^ 1)[31 - threadIdx.x];
+      const float* other = cluster.map_shared_rank(s, cluster.block_rank() ^ 1);
+      y[32 * cluster.block_rank() + threadIdx.x] = own + other[31 - threadIdx.x];
       ptx::barrier_cluster_arrive();
       ptx::barrier_cluster_wait();
     }
@@ -514,7 +521,7 @@ def test_a_block_outside_the_cluster():
     wrong("out-of-bounds", source, np.zeros(1, f4), grid=2, cluster=2, line="map_shared_rank")
 
 
-# ---- the grid, atomics, fences ---------------------------------------------------------------------------------------------
+# ---- the grid, atomics, fences -------------------------------------------------------------------------------------
 
 
 def test_grid_barrier():
@@ -557,7 +564,7 @@ def test_grid_barrier():
 )
 def test_atomics(call, start, expected):
     y = np.full(1, start, i4)
-    right('extern "C" __global__ void k(int* y) { %s; }' % call, y, block=64)
+    right('extern "C" __global__ void k(int* y) { CALL; }'.replace("CALL", call), y, block=64)
     assert y[0] == expected
 
 
@@ -568,6 +575,7 @@ def test_an_atomic_and_an_ordinary_access_race():
 
 FLAG = """
 #include <cuda/atomic>
+using Flag = cuda::atomic_ref<int, cuda::thread_scope_device>;
 extern "C" __global__ void k(const float* x, float* y, int* flag) {
   if (blockIdx.x == 0) {
     y[threadIdx.x] = x[threadIdx.x];
@@ -584,12 +592,14 @@ THROUGH_A_FLAG = {
         "while (atomicAdd(flag, 0) == 0) {} __threadfence();",
     ),
     "cuda::atomic_ref": (
-        "__syncwarp(); if (threadIdx.x == 0) cuda::atomic_ref<int, cuda::thread_scope_device>(*flag).store(1, cuda::std::memory_order_release);",
-        "while (cuda::atomic_ref<int, cuda::thread_scope_device>(*flag).load(cuda::std::memory_order_acquire) == 0) {}",
+        "__syncwarp(); if (threadIdx.x == 0) Flag(*flag).store(1, cuda::std::memory_order_release);",
+        "while (Flag(*flag).load(cuda::std::memory_order_acquire) == 0) {}",
     ),
     "ptx": (
-        '__syncwarp(); if (threadIdx.x == 0) asm volatile("st.release.gpu.global.s32 [%0], 1;" :: "l"(flag) : "memory");',
-        'int v; do { asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(flag) : "memory"); } while (v == 0);',
+        "__syncwarp(); if (threadIdx.x == 0) "
+        'asm volatile("st.release.gpu.global.s32 [%0], 1;" :: "l"(flag) : "memory");',
+        'int v; do asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(flag) : "memory");'
+        " while (v == 0);",
     ),
 }
 
@@ -619,11 +629,11 @@ def test_a_flag_without_order_publishes_nothing(old, new):
     wrong("race", source, normal(32), np.zeros(64, f4), np.zeros(1, i4), grid=2, cooperative=True, line="y[31 -")
 
 
-# ---- wgmma -------------------------------------------------------------------------------------------------------------------
+# ---- wgmma ---------------------------------------------------------------------------------------------------------
 
 
 def wgmma_source(n: int, swizzle: str) -> str:
-    """Return a kernel that computes C = A B^T, [128, K] x [n, K], bf16, with two warpgroups and 64 columns of K at a time.
+    """Return a kernel of two warpgroups that computes C = A B^T, [128, K] x [n, K], bf16, 64 columns of K at a time.
 
     The layouts are those of PTX ISA, "Shared Memory Matrix Layout": a core matrix is 8 rows of 16 bytes. Without a
     swizzle it is 128 contiguous bytes; here cores follow each other along K (leading dimension byte offset 128) and
@@ -647,7 +657,8 @@ __device__ uint64_t describe(const unsigned char* p) {{
   return (at & 0x3ffff) >> 4 | uint64_t({leading} >> 4) << 16 | uint64_t(1024 >> 4) << 32 | uint64_t({mode}) << 62;
 }}
 __device__ void multiply(float (&d)[{count}], uint64_t a, uint64_t b) {{
-  asm volatile("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16 {{{registers}}}, %{count}, %{count + 1}, 1, 1, 1, 0, 0;"
+  asm volatile("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16 "
+               "{{{registers}}}, %{count}, %{count + 1}, 1, 1, 1, 0, 0;"
                : {outputs} : "l"(a), "l"(b));
 }}
 extern "C" __global__ void k(const uint4* A, const uint4* B, float* C, int K) {{
@@ -665,7 +676,8 @@ extern "C" __global__ void k(const uint4* A, const uint4* B, float* C, int K) {{
     asm volatile("fence.proxy.async;" ::: "memory");
     __syncthreads();
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    for (int kk = 0; kk < 4; ++kk) multiply(d, describe(sa + group * 64 * 128 + kk * {step}), describe(sb + kk * {step}));
+    for (int kk = 0; kk < 4; ++kk)
+      multiply(d, describe(sa + group * 64 * 128 + kk * {step}), describe(sb + kk * {step}));
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     __syncthreads();
@@ -687,11 +699,11 @@ def from_bf16(x: np.ndarray) -> np.ndarray:
     return (x.astype(u4) << 16).view(f4)
 
 
-def wgmma_run(source: str, n: int, K: int = 128, seeds: int = 2):
+def wgmma_run(source: str, n: int, K: int = 128, seeds: int = 2, transposed: bool = False):
     a, b = bf16(normal(128, K, seed=1)), bf16(normal(n, K, seed=2))
     c = np.full((128, n), np.nan, f4)
     # the kernel copies 16 bytes at a time
-    parts = [np.ascontiguousarray(x).view(u4).reshape(-1, 4).copy() for x in (a, b)]
+    parts = [np.ascontiguousarray(x).view(u4).reshape(-1, 4).copy() for x in (a, b.T if transposed else b)]
     source = source.replace("const uint4* A, const uint4* B", "const unsigned* A4, const unsigned* B4").replace(
         "extern __shared__", "const uint4 *A = (const uint4*)A4, *B = (const uint4*)B4;\n  extern __shared__"
     )
@@ -702,6 +714,21 @@ def wgmma_run(source: str, n: int, K: int = 128, seeds: int = 2):
 @pytest.mark.parametrize("n, swizzle", [(64, "128"), (128, "128"), (8, "128"), (64, "none"), (24, "none")])
 def test_wgmma_multiplies(n, swizzle):
     result, c, expected = wgmma_run(wgmma_source(n, swizzle), n)
+    assert result.ok, str(result)
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-3)
+
+
+def test_wgmma_with_an_operand_that_runs_along_n():
+    """B as [K, 64]: with the 128-byte swizzle an atom of 1024 bytes is 8 rows of K by 64 columns; 16 rows are two."""
+    source = wgmma_source(64, "128")
+    for old, new in [
+        ("(a ? A : B)[(r * K + k0) / 8 + c]", "a ? A[(r * K + k0) / 8 + c] : B[(k0 + r) * 8 + c]"),
+        ("describe(sb + kk * 32)", "describe(sb + kk * 2048)"),
+        ("1, 1, 1, 0, 0;", "1, 1, 1, 0, 1;"),
+    ]:
+        assert old in source
+        source = source.replace(old, new)
+    result, c, expected = wgmma_run(source, 64, transposed=True)
     assert result.ok, str(result)
     np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-3)
 
@@ -736,7 +763,7 @@ def test_wgmma_needs_whole_warpgroups():
     assert any(f.kind.value in {"deadlock", "illegal-collective"} for f in result.faults), str(result)
 
 
-# ---- the language ------------------------------------------------------------------------------------------------------------
+# ---- the language --------------------------------------------------------------------------------------------------
 
 
 def test_shared_declarations_of_all_kinds():
@@ -745,7 +772,9 @@ def test_shared_declarations_of_all_kinds():
     namespace shapes { constexpr int ROWS = 4; struct alignas(16) Pair { float a; int b[3]; }; }
     __shared__ int file_scope[32];
     template <int N> struct Box { float v[N]; };
-    __device__ int neighbour(int i) { __shared__ int inner[32]; inner[i] = i; __syncwarp(); return inner[(i + 1) % 32]; }
+    __device__ int neighbour(int i) {
+      __shared__ int inner[32]; inner[i] = i; __syncwarp(); return inner[(i + 1) % 32];
+    }
     extern "C" __global__ void k(float* y) {
       extern __shared__ __align__(16) unsigned char pool[];
       __shared__ float a[shapes::ROWS][WIDTH], *p, c;
@@ -821,7 +850,9 @@ def test_device_variables_race_too():
 def test_templates_namespaces_and_lambdas():
     source = """
     namespace course { namespace inner {
-    template <typename T, int N> __device__ T power(T x) { if constexpr (N == 0) return T(1); else return x * power<T, N - 1>(x); }
+    template <typename T, int N> __device__ T power(T x) {
+      if constexpr (N == 0) return T(1); else return x * power<T, N - 1>(x);
+    }
     template <int N> __global__ void __launch_bounds__(64) raise(const float* x, float* y) {
       auto at = [=](int i) { return power<float, N>(x[i]); };
       y[blockIdx.x * blockDim.x + threadIdx.x] = at(blockIdx.x * blockDim.x + threadIdx.x);
@@ -838,7 +869,8 @@ def test_blocks_and_grids_of_all_shapes(block, grid):
     source = """
     extern "C" __global__ void k(int* y) {
       __shared__ int s[1024];
-      int n = blockDim.x * blockDim.y * blockDim.z, t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+      int n = blockDim.x * blockDim.y * blockDim.z;
+      int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
       int b = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
       s[t] = 1000 * b + t;
       __syncthreads();
