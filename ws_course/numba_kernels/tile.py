@@ -107,7 +107,8 @@ def run(name: str, problem: TileProblem, grid: int = 2, rows: int = 8) -> np.nda
     c = problem.output()
     with warnings.catch_warnings():
         # Few blocks, and arrays that numba copies, are meant here: a lesson shows results, no advice on speed.
-        warnings.filterwarnings("ignore", message="Grid size|Host array")
+        # numba may put colour codes in front of the text.
+        warnings.filterwarnings("ignore", message=".*(Grid size|Host array)")
         kernel[grid, (problem.tile, problem.tile // rows)](a, b, c)
     cuda.synchronize()
     return c
