@@ -52,6 +52,8 @@ ARITHMETIC = [
     ("{ .reg .pred p; setp.lt.u32 p, %1, 3; @p mov.s32 %0, 1; @!p mov.s32 %0, 2; }", "rr", -1, 2),
     ("{ .reg .b32 lo, hi; mov.b64 {lo, hi}, %1; mov.b64 %0, {hi, lo}; }", "ll", 1 << 32 | 7, 7 << 32 | 1),
     ("{ .reg .b32 t<2>; mov.b32 t0, %1; add.s32 t1, t0, t0; mov.b32 %0, t1; }", "rr", 21, 42),
+    ("{ .reg .b32 %%r; .reg .pred %%p; setp.ne.s32 %%p, %1, 0; mov.s32 %%r, 7; @%%p mov.s32 %0, %%r; }", "rr", 1, 7),
+    ("{ .reg .b32 %%r<3>; mov.b32 %%r2, %1; mov.b32 %0, %%r2; }", "rr", 9, 9),
     ("mov.b32 %0, %1", "rf", 1.0, 0x3F800000),
 ]
 C_TYPES = {"r": ("int", np.int32), "f": ("float", np.float32), "l": ("long long", np.int64), "h": ("short", np.int16)}

@@ -132,8 +132,8 @@ def _label(s: Statement, name: str) -> str:
 def _instruction(s: Statement, text: str) -> str:
     if m := re.match(r"\.reg\s*\.(\w+)\s+(.*)$", text, re.S):
         names = []
-        for n in m.group(2).split(","):
-            if span := re.match(r"\s*([\w$%]+)<(\d+)>", n):
+        for n in m.group(2).replace("%", "").split(","):
+            if span := re.match(r"\s*([\w$]+)<(\d+)>", n):
                 names += [f"{span.group(1)}{k}" for k in range(int(span.group(2)))]
             else:
                 names.append(n.strip())
@@ -171,7 +171,7 @@ def _split(text: str) -> list[str]:
 
 
 def _register(name: str) -> str:
-    return "ws_r_" + re.sub(r"\W", "_", name)
+    return "ws_r_" + re.sub(r"\W", "_", name.lstrip("%"))
 
 
 def _operand(s: Statement, text: str) -> str:
@@ -183,7 +183,7 @@ def _operand(s: Statement, text: str) -> str:
     if m := re.fullmatch(r"%%?([a-z_]\w*(?:\.[xyz])?)", text):
         if m.group(1) in _SPECIAL:
             return f"({_SPECIAL[m.group(1)]})"
-        if m.group(1) in {r.lstrip("%") for r in s.registers}:
+        if m.group(1) in s.registers:
             return _register(m.group(1))
         raise NotEmulated(f"special register {text}")
     if text in s.registers or text.lstrip("%") in s.registers:
