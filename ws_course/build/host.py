@@ -52,9 +52,10 @@ _KERNEL = [
     "-fno-threadsafe-statics",
     "-fno-strict-aliasing",
     "-fno-exceptions",
+    "-fno-plt",
     "-w",
 ]
-_RUNNER = ["-O2", "-g1", "-fno-omit-frame-pointer", "-Wall"]
+_RUNNER = ["-O3", "-g1", "-fno-omit-frame-pointer", "-Wall"]
 
 _KERNELS = Cache("host")
 

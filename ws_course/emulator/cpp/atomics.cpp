@@ -66,6 +66,11 @@ void atomic_end(void* at, bool changed, Order order) {
   }
 }
 
+void relaxed_access(const void* p, bool write) {
+  if (write) publish(p, current->clocks.fenced);
+  else current->observed.join(seen_at(p));
+}
+
 void thread_fence(Where) {
   Thread* t = current;
   if (!t) return;

@@ -38,6 +38,8 @@ inline void polled(const void* p, std::size_t bytes, bool write, const void* pc)
   auto below = reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(t->stack);
   if (below < kStack) return;  // its own variable: nobody else will change it
   poll({"a loop", nullptr, 0, Where{nullptr, int(site_of_pc(pc))}});
+  // The access itself follows at once: nobody else runs in between.
+  relaxed_access(p, write);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ std::string barrier_name(const void* bar, const MBarrier* b) {
 }
 
 // Finds the barrier; a thread that comes before the initialisation waits for it and is reported when it happens.
-MBarrier& find(void* bar, const char* what, Where w) {
+MBarrier& find(void* bar, const char* what, Where w, bool will_be_told = false) {
   auto it = table.find(bar);
   if (it == table.end()) {
     too_early[bar].push_back(current);
@@ -51,6 +51,7 @@ MBarrier& find(void* bar, const char* what, Where w) {
   }
   AccessKind kind;
   kind.barrier = true;
+  kind.will_be_told = will_be_told;
   check_access(current, bar, 8, kind, site_of(w));
   return it->second;
 }
@@ -148,7 +149,7 @@ void mbar_async_arrive(void* bar, Agent copier, Clock clock, std::uint64_t time)
   b.pending -= 1;
   complete_if_due(bar, b);
 }
-void mbar_touch(void* bar, const char* what, Where w) { find(bar, what, w); }
+void mbar_touch(void* bar, const char* what, Where w) { find(bar, what, w, true); }
 void mbar_async_complete(void* bar, std::int64_t bytes, Agent copier, Clock clock, std::uint64_t time) {
   auto it = table.find(bar);
   if (it == table.end()) return;

@@ -428,6 +428,7 @@ void note_remote(Block& owner, Thread* t, const void* p, AccessKind kind, SiteId
           text("%s accesses %s of block %llu, but that block has finished and its shared memory is gone", who(t).c_str(), name_of(p).c_str(),
                (unsigned long long)owner.number),
           kStay, name_of(p), place_of(t, site), {}, {}});
+  if (kind.will_be_told) return;
   owner.remote[kind.copier ? kind.copier : t->agent] = {kind.copier ? kind.copy_clock : t->clock, site};
 }
 }  // namespace

@@ -27,6 +27,7 @@ std::size_t static_shared_bytes();
 struct AccessKind {
   bool write = false, atomic = false;
   bool barrier = false;  // use of a barrier object: must come after its initialisation, conflicts with nothing else
+  bool will_be_told = false;  // of another block's barrier: that block learns of the access when its phase completes
   bool async_proxy = false;  // sees generic writes only across a proxy fence
   Agent copier = 0;
   Clock copy_clock = 0;

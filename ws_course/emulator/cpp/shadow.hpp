@@ -28,6 +28,7 @@ inline std::vector<Record>& more_of(Cell& c) {
   if (!c.more) {
     c.more = std::uint32_t(overflow.size());
     overflow.emplace_back();
+    overflow.back().reserve(16);
   }
   return overflow[c.more];
 }
@@ -140,7 +141,11 @@ inline Quick quick_access(Thread* t, const void* p, SiteId site) {
       if (c.more) overflow[c.more].clear();
     } else {
       const Record& r = c.last_read;
-      if (r.gang && r.agent != t->agent && (r.gang != gang || !known(r, t))) remember_reader(c, r);
+      if (r.gang && r.agent != t->agent && (r.gang != gang || !known(r, t))) {
+        auto& more = more_of(c);
+        if (r.gang == gang && more.size() < 60) more.push_back(r);
+        else remember_reader(c, r);
+      }
       c.last_read = now;
     }
   }

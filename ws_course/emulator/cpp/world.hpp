@@ -149,6 +149,7 @@ void run_grid();
 void block_current(const Wait& why);  // returns when somebody wakes the thread
 void wake(Thread* t);
 void maybe_yield();
+void relaxed_access(const void* p, bool write);  // what a relaxed atomic publishes or learns (atomics.cpp)
 void poll(const Wait& what);  // gives the others a turn, in a loop that looks at something again and again
 
 // Everything the thread did so far happens before whatever the meeting releases; what it does next does not.
