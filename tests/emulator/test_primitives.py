@@ -301,6 +301,7 @@ def test_bulk_copies_there_and_back():
         ("mbarrier_init(&bar, 1)", "mbarrier_init(&bar, 2)", "deadlock", "try_wait"),
         ("  ptx::fence_proxy_async(ptx::space_shared);\n", "", "missing-proxy-fence", "y, out, 256"),
         ("  }\n  __syncthreads();\n  if", "  }\n  if", "race", ""),
+        ("    ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());\n", "", "dsmem-after-exit", "y, out, 256"),
     ],
 )
 def test_bulk_copy_mistakes(old, new, kinds, line):
