@@ -261,6 +261,8 @@ int mbarrier_priority(const void* bar) {
   if (it == table.end()) return 4;  // never initialised
   const MBarrier& b = it->second;
   bool some = b.pending < b.expected, full = b.role && std::string(b.role) == "full";
+  // Those who arrived here before have finished: no help can come. Elsewhere they only wait themselves.
+  if (!some && !b.bytes && arrivers_of(b, b.owner) == Arrivers::finished) return 6;
   return some && b.unified ? 10 : some ? 8 : b.bytes ? 7 : full ? 5 : 4;
 }
 

@@ -437,10 +437,14 @@ void check_remote_accesses(Block& b) {
   for (auto& [agent, r] : b.remote) {
     if (b.at_exit.of(agent) >= r.clock) continue;
     const Thread* t = thread_of(agent);
+    bool own = t->block == &b;  // the source of a copy that this block started
     report({"dsmem-after-exit",
-            text("%s accesses the shared memory of block %llu, and nothing keeps that block from finishing first", who(t).c_str(),
-                 (unsigned long long)b.number),
-            kStay, "", place_of(t, r.site), {}, {}});
+            own ? text("the asynchronous copy that %s starts may still be reading its block's shared memory when the block has finished", who(t).c_str())
+                : text("%s accesses the shared memory of block %llu, and nothing keeps that block from finishing first", who(t).c_str(),
+                       (unsigned long long)b.number),
+            own ? "wait before the end until the copy has read its source (cp.async.bulk.wait_group.read; to another block: until that says it has the data)"
+                : kStay,
+            "", place_of(t, r.site), {}, {}});
     return;
   }
 }
@@ -453,7 +457,7 @@ bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, 
   if (in_shared) {
     std::size_t in_slab = offset % kSlab;
     if (!shared.owner[in_slab / 4] || !shared.owner[(in_slab + bytes - 1) / 4]) shared_out_of_bounds(t, p, bytes, kind.write, site);
-    if (offset / kSlab != t->block->rank) note_remote(world.blocks[offset / kSlab], t, p, kind, site);
+    if (offset / kSlab != t->block->rank || (kind.async_proxy && !kind.write)) note_remote(world.blocks[offset / kSlab], t, p, kind, site);
     cell = shared.cells + offset / 4;
     t->time += 1;
   } else {

@@ -253,7 +253,7 @@ void thread_exit() {
   --world.alive;
   --t->block->alive;
   ++world.progress;
-  if (world.config.cluster_size() > 1) {
+  if (world.config.cluster_size() > 1 || !t->block->remote.empty()) {
     t->block->at_exit.join(t->clocks.know);
     t->block->at_exit.learn(t->agent, t->clock);
     if (!t->block->alive) check_remote_accesses(*t->block);
