@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from ws_course import viz
-from ws_course.bench.exposed import Split
+from ws_course.bench.intensity import Split
 from ws_course.viz.exposed import exposed
 
-SPLITS = [Split("tile_03_pipeline_unified", 0.2, 0.1, 0.0), Split("tile_04_pipeline_roles", 0.2, 0.05, 0.0)]
+SPLITS = [Split("tile_03_pipeline_unified", 1, (), 0.1, 0.2), Split("tile_04_pipeline_roles", 1, (), 0.05, 0.2)]
 
 
 def test_two_parts_of_each_bar_add_up_from_zero():

@@ -23,6 +23,11 @@ class Split:
     fixed_ms: float
     product_ms: float
 
+    @property
+    def misfit(self) -> float:
+        """Return the largest relative distance of a measurement from the line."""
+        return max(abs(self.at(intensity) / ms - 1) for intensity, ms in self.points)
+
     def at(self, intensity: float) -> float:
         """Return the line's milliseconds at an intensity."""
         return self.fixed_ms + intensity * self.product_ms
@@ -32,13 +37,14 @@ def split(record: Record, kernel: str, ctas_per_sm: int = 1, **params: int) -> S
     """Fit the line by least squares of relative errors through the kernel's times at every INTENSITY of the record.
 
     Of several constants that ``params`` leave free the fastest count at each intensity. Raises ``KeyError`` if fewer
-    than two intensities were measured.
+    than three intensities were measured: two points always lie on a line.
     """
     found = record.select(kernel, ctas_per_sm, **params)
     intensities = sorted({m.params["INTENSITY"] for m in found})
-    if len(intensities) < 2:
+    if len(intensities) < 3:
         raise KeyError(
-            f"{record.label} has {kernel} at {ctas_per_sm} CTA/SM with {len(intensities)} intensities: 2 or more"
+            f"{record.label} has {kernel} with {params} at {ctas_per_sm} CTA/SM and {len(intensities)} intensities: "
+            "a line needs 3"
         )
     points = tuple((i, record.find(kernel, ctas_per_sm, **{**params, "INTENSITY": i}).median_ms) for i in intensities)
     # Relative errors: the longest time would otherwise decide alone, and the short ones are those that are asked about.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from ws_course.bench.exposed import Split
+from ws_course.bench.intensity import Split
 from ws_course.viz import palette, rungs
 from ws_course.viz.provenance import Provenance, label
 
@@ -17,13 +17,13 @@ def exposed(ax: Axes, splits: Sequence[Split], *, provenance: Provenance, title:
     palette.dress(ax, grid="x")
     names = [rungs.name(split.kernel) for split in splits]
     for y, split in enumerate(splits):
-        parts = (("compute", 0.0, split.arithmetic_ms), ("wait", split.arithmetic_ms, split.exposed_ms))
+        parts = (("compute", 0.0, split.product_ms), ("wait", split.product_ms, split.fixed_ms))
         for work, start, width in parts:
             colour = palette.WORK[work]
             look = {"edgecolor": palette.edge(colour), "linewidth": 0.8, "hatch": palette.HATCH[work]}
             ax.barh(y, width, 0.66, left=start, color=colour, **look)
         after = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
-        words = f"{split.arithmetic_ms:.3f} + {split.exposed_ms:.3f} ms"
+        words = f"{split.product_ms:.3f} + {split.fixed_ms:.3f} ms"
         ax.annotate(words, (split.at(1), y), **after, **palette.SMALL)
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
