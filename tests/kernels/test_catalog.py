@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ws_course.kernels import catalog
-from ws_course.kernels.catalog import ABLATIONS, LADDER, get
+from ws_course.kernels.catalog import ABLATIONS, LADDER, NEXT, get
 
 ALL = (*LADDER, *ABLATIONS)
 each = pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.name)
@@ -23,7 +23,7 @@ def test_the_ladder_is_complete_and_in_order():
 
 def test_every_file_is_in_the_catalog():
     files = {path for folder in ("tile", "matmul", "measure") for path in (catalog.FOLDER / folder).glob("*.cu")}
-    assert files == {spec.path for spec in ALL} | set(catalog.MEASURE.values()) | {catalog.MATMUL}
+    assert files == {spec.path for spec in (*ALL, *NEXT)} | set(catalog.MEASURE.values()) | {catalog.MATMUL}
 
 
 @each

@@ -18,7 +18,9 @@ class KernelSpec:
 
     ``file`` is relative to the folder of this module and ``name`` is the ``__global__`` function in it. ``choices``
     lists the values that are taught and measured for each constant, ``defaults`` the one that is used when a call does
-    not say; a constant outside ``choices`` is allowed if the kernel's ``static_assert`` lines allow it.
+    not say; a constant outside ``choices`` is allowed if the kernel's ``static_assert`` lines allow it. ``maps`` says
+    that it takes tensor maps of A, B and C in place of pointers, ``counter`` that an ``int`` in device memory follows,
+    0 at launch and at the end (:func:`ws_course.runtime.tiles.arguments` makes both).
     """
 
     name: str
@@ -31,6 +33,8 @@ class KernelSpec:
     threads: Callable[[Mapping[str, int]], int]
     shared: Callable[[Mapping[str, int]], int]
     archs: tuple[str, ...] = ARCHS
+    maps: bool = False
+    counter: bool = False
 
     @property
     def path(self) -> Path:
@@ -163,6 +167,84 @@ ABLATIONS: tuple[KernelSpec, ...] = (
 )
 """Rungs with one part taken out, to see what that part is worth."""
 
+
+def _mapped_bytes(constants: Mapping[str, int]) -> int:
+    return constants["STAGES"] * _stage_bytes(constants) + _stage_bytes(constants) // 2 + 1024  # C, and the barriers
+
+
+_BARRIERS = 16  # bytes of a stage's full and empty mbarrier
+_HOPPER = ("sm_90a", "sm_100a")
+_RING = {**_TILE, "STAGES": 3}
+_RING_CHOICES = {**_TILE_CHOICES, "STAGES": (2, 3, 4)}
+
+NEXT: tuple[KernelSpec, ...] = (
+    KernelSpec(
+        name="tile_05_mbarrier_ring",
+        file="tile/tile_05_mbarrier_ring.cu",
+        title="full and empty mbarriers by hand",
+        claim="A block-scope pipeline is two mbarriers a stage and a state {stage, parity} for each role.",
+        lesson="06",
+        defaults={**_RING, "LOADER_WARPS": 2},
+        choices={**_RING_CHOICES, "LOADER_WARPS": (1, 2, 4)},
+        threads=lambda c: 32 * c["LOADER_WARPS"] + c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * (_stage_bytes(c) + _BARRIERS),
+        archs=_HOPPER,
+    ),
+    KernelSpec(
+        name="tile_06_bulk_copy",
+        file="tile/tile_06_bulk_copy.cu",
+        title="bulk copies by one elected thread",
+        claim="One thread asks for a whole tile; the full barrier counts the bytes that land.",
+        lesson="07",
+        defaults=_RING,
+        choices=_RING_CHOICES,
+        threads=lambda c: 32 + c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * (_stage_bytes(c) + _BARRIERS),
+        archs=_HOPPER,
+    ),
+    KernelSpec(
+        name="tile_07_tma_tensor",
+        file="tile/tile_07_tma_tensor.cu",
+        title="tensor maps: swizzled loads, C stored by TMA",
+        claim="The copy engine lays a tile out so that no two rows that a warp reads share a bank, and takes C back.",
+        lesson="07",
+        defaults=_RING,
+        choices=_RING_CHOICES,
+        threads=lambda c: 32 + c["COMPUTE_THREADS"],
+        shared=_mapped_bytes,
+        archs=_HOPPER,
+        maps=True,
+    ),
+    KernelSpec(
+        name="tile_08_registers",
+        file="tile/tile_08_registers.cu",
+        title="roles as warpgroups, registers moved to compute",
+        claim="setmaxnreg gives the registers that a loader does not need to the threads that multiply.",
+        lesson="08",
+        defaults={**_RING, "CTAS": 2},
+        choices={**_RING_CHOICES, "CTAS": (2, 3)},
+        threads=lambda c: 128 + c["COMPUTE_THREADS"],
+        shared=_mapped_bytes,
+        archs=_HOPPER,
+        maps=True,
+    ),
+    KernelSpec(
+        name="tile_09_persistent",
+        file="tile/tile_09_persistent.cu",
+        title="tiles from a counter, C by a storer of its own",
+        claim="A CTA takes the next tile when it is ready for one, and no compute warp waits for C to leave.",
+        lesson="09",
+        defaults={**_RING, "CTAS": 2},
+        choices={**_RING_CHOICES, "CTAS": (2, 3)},
+        threads=lambda c: 128 + c["COMPUTE_THREADS"],
+        shared=_mapped_bytes,
+        archs=_HOPPER,
+        maps=True,
+        counter=True,
+    ),
+)
+"""The rungs that follow the ladder: they need Hopper or later, and are not part of its records and lessons yet."""
+
 MEASURE: dict[str, Path] = {
     name: FOLDER / "measure" / f"{name}.cu" for name in ("compare", "fma_peak", "latency", "pass_left_racy")
 }
@@ -174,8 +256,8 @@ MATMUL = FOLDER / "matmul" / "matmul_shared.cu"
 
 def get(name: str) -> KernelSpec:
     """Return the kernel called ``name``; raise ``KeyError`` with the names that exist."""
-    for spec in (*LADDER, *ABLATIONS):
+    for spec in (*LADDER, *ABLATIONS, *NEXT):
         if spec.name == name:
             return spec
-    names = ", ".join(spec.name for spec in (*LADDER, *ABLATIONS))
+    names = ", ".join(spec.name for spec in (*LADDER, *ABLATIONS, *NEXT))
     raise KeyError(f"no kernel is called {name!r}: there are {names}")

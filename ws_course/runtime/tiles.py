@@ -1,0 +1,33 @@
+"""What a tile kernel is called with: A, B, C and the number of tiles, in the form that its catalog entry asks for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ws_course.kernels.catalog import KernelSpec
+from ws_course.runtime.tensormap import TensorMap
+
+LINE = 32
+"""The floats of one line of 128 bytes: TMA's widest swizzle exchanges 16-byte chunks within 8 such lines."""
+
+
+def arguments(spec: KernelSpec, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple:
+    """Return the arguments of :meth:`Kernel.run` for a kernel of the catalog.
+
+    ``a``, ``b`` and ``c`` are C-contiguous float32 arrays of shape ``(tiles, tile, tile)``; ``c`` is written. A kernel
+    with ``maps`` takes tensor maps of the same memory, a tile as lines of 128 bytes; one with ``counter`` takes a fresh
+    0 as well. Raises ``ValueError`` for arrays that a tensor map cannot describe.
+    """
+    given = (tensor_map(a), tensor_map(b), tensor_map(c)) if spec.maps else (a, b, c)
+    return (*given, len(a), np.zeros(1, np.int32)) if spec.counter else (*given, len(a))
+
+
+def tensor_map(tiles: np.ndarray) -> TensorMap:
+    """Return the map of ``tiles``, ``(tiles, tile, tile)`` float32: one box is one tile, swizzled by 128 bytes.
+
+    A row of a tile can be longer than the 128 bytes that a swizzle spans, but tiles are contiguous, so that a tile is
+    also ``tile * tile / 32`` lines. Without tiles the map shows a tile that nobody reads: no map can be empty.
+    """
+    shown = tiles if len(tiles) else np.zeros((1, *tiles.shape[1:]), tiles.dtype)
+    lines = shown.reshape(len(shown), -1, LINE)
+    return TensorMap(lines, (1, *lines.shape[1:]), swizzle=4 * LINE)
