@@ -124,6 +124,12 @@ BYTES = [  # every rung that counts bytes
 SWIZZLED = [
     ("no fence before TMA reads C", FENCE, "", {NO_FENCE}),
 ]
+ENDS_EARLY = (
+    "the block ends before TMA has read C",
+    "  if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory must outlive",
+    "  // shared memory must outlive",
+    {FaultKind.DSMEM_AFTER_EXIT},
+)
 OWN = {
     "tile_05_mbarrier_ring": [
         (
@@ -143,6 +149,7 @@ OWN = {
         ),
     ],
     "tile_07_tma_tensor": [
+        ENDS_EARLY,
         (
             "C is stored before it is written",
             "    wait(s.c_full, parity);  // c_full",
@@ -151,7 +158,7 @@ OWN = {
         ),
         ("C is overwritten too early", "  wait(s.c_empty, parity);  // c_empty", "  // c_empty", {RACE}),
     ],
-    "tile_08_registers": [],  # its own mistake needs a larger block: see the next test
+    "tile_08_registers": [ENDS_EARLY],  # its own mistake needs a larger block: see the next test
     "tile_09_persistent": [
         (
             "the storer does not release",
