@@ -279,3 +279,89 @@ def test_constants_of_the_kernel_do_not_reach_the_headers():
         result = kernel.run(y, y, grid=1, block=64, backend="emulator")
         assert result.ok, str(result)
         assert (y == 36).all()
+
+
+def one(body: str, *, before: str = "", threads: int = 32, seeds: int = SEEDS, **options) -> tuple[Result, np.ndarray]:
+    y = np.zeros(128, np.float32)
+    kernel = Kernel(f'{before}\nextern "C" __global__ void k(float* y) {{\n{body}\n}}', "k", "k.cu")
+    options = {"grid": 1, **options}
+    return kernel.run(y, block=threads, backend="emulator", seeds=seeds, timeout=5, **options), y
+
+
+@pytest.mark.parametrize(
+    "body, kind, word",
+    [
+        ("y[threadIdx.x * 4096] = 1;", "out-of-bounds", "far outside"),
+        ("__shared__ float s[32]; s[(int)threadIdx.x - 1] = 1; y[0] = s[0];", "out-of-bounds", "s[-1]"),
+        ("*(float4*)(y + threadIdx.x) = make_float4(1, 1, 1, 1);", "out-of-bounds", "misaligned"),
+        ("__shared__ int s[4]; atomicAdd(&s[0], 1);", "uninitialised-read", "s[0]"),
+        ("__shared__ int s; if (threadIdx.x == 0) s = 0; __syncthreads(); atomicAdd(&s, 1); y[0] = s;", "race", "s"),
+    ],
+)
+def test_classic_mistakes(body, kind, word):
+    result, _ = one(body)
+    fitting = [f for f in result.faults if f.kind.value == kind]
+    assert {s for f in fitting for s in f.seeds} == set(result.seeds), str(result)
+    assert word in fitting[0].message + fitting[0].object
+
+
+def test_lanes_of_one_branch_form_one_group():
+    result, y = one(
+        """
+        unsigned t = threadIdx.x;
+        if (t % 3 == 0) {
+          auto group = cooperative_groups::coalesced_threads();
+          y[t] = group.size() * 100 + group.thread_rank();
+          if (group.thread_rank() == 0) atomicAdd(&y[100], group.size());
+        } else {
+          y[t] = __popc(__activemask());
+        }
+        """,
+        before="#include <cooperative_groups.h>",
+        threads=64,
+        seeds=6,
+    )
+    assert result.ok, str(result)
+    for warp in (0, 1):
+        lanes = [t for t in range(32 * warp, 32 * warp + 32) if t % 3 == 0]
+        assert [y[t] for t in lanes] == [100 * len(lanes) + rank for rank in range(len(lanes))]
+        assert all(y[t] == 32 - len(lanes) for t in range(32 * warp, 32 * warp + 32) if t % 3)
+    assert y[100] == 22
+
+
+def test_the_first_guess_of_a_compare_and_swap_loop_is_no_race():
+    before = """
+    __device__ void add_max(float* at, float v) {
+      int* p = (int*)at;
+      int old = *p, seen;
+      do {
+        seen = old;
+        old = atomicCAS(p, seen, __float_as_int(fmaxf(v, __int_as_float(seen))));
+      } while (seen != old);
+    }
+    """
+    result, y = one("add_max(&y[0], threadIdx.x);", before=before, threads=64, grid=2)
+    assert result.ok, str(result)
+    assert y[0] == 63
+
+
+def test_arrays_may_be_vectors_or_structs():
+    source = """
+    struct Pair { float a, b; };
+    extern "C" __global__ void k(const float4* x, Pair* y) {
+      float4 v = x[threadIdx.x];
+      y[threadIdx.x] = {v.x + v.y, v.z + v.w};
+    }
+    """
+    x, y = np.arange(128, dtype=np.float32), np.zeros(64, np.float32)
+    result = Kernel(source, "k", "k.cu").run(x, y, grid=1, block=32, backend="emulator")
+    assert result.ok, str(result)
+    np.testing.assert_array_equal(y, x.reshape(64, 2).sum(1))
+    with pytest.raises(TypeError, match="whole number"):
+        Kernel(source, "k", "k.cu").run(x[:6], y, grid=1, block=1, backend="emulator")
+
+
+def test_headers_that_are_not_emulated_are_one_fault():
+    result, _ = one("y[0] = 1;", before="#include <cub/cub.cuh>")
+    (fault,) = result.faults
+    assert (fault.kind, fault.line) == ("not-emulated", 1)

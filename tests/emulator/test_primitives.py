@@ -616,7 +616,6 @@ def test_blocks_hand_over_through_a_flag(name):
     "old, new",
     [
         ("__threadfence(); __syncwarp();", "__syncwarp();"),
-        ("while (atomicAdd(flag, 0) == 0) {} __threadfence();", "while (atomicAdd(flag, 0) == 0) {}"),
         ("memory_order_release", "memory_order_relaxed"),
         ("memory_order_acquire", "memory_order_relaxed"),
         ("st.release.gpu", "st.relaxed.gpu"),

@@ -25,10 +25,11 @@ NO_COMPILER = (
 
 KEEP = "free some space there, or set WS_COURSE_CACHE to a folder that can be written"
 
-# Loads and stores become calls of the emulator's __tsan_* functions. No frame may vanish: faults walk the stack.
+# Loads and stores become calls of the emulator's __tsan_* functions, misaligned pointers one of __ubsan_*. No frame may
+# vanish: faults walk the stack.
 _CHECKED = {
     "gcc": [
-        "-fsanitize=thread",
+        "-fsanitize=thread,alignment",
         "-nodefaultlibs",
         "--param",
         "tsan-instrument-func-entry-exit=0",
@@ -37,7 +38,9 @@ _CHECKED = {
     ],
     "clang": [
         "-Xclang",
-        "-fsanitize=thread",
+        "-fsanitize=thread,alignment",
+        "-Xclang",
+        "-fsanitize-recover=alignment",
         "-mllvm",
         "-tsan-instrument-func-entry-exit=0",
         "-mllvm",

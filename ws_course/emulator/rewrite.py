@@ -168,6 +168,17 @@ def rewrite(source: str, entry: str, file: str = "kernel.cu") -> Rewritten:
             _line(source, main.start()),
             "keep the kernel and its device functions only",
         )
+    if header := re.search(
+        r"^[ \t]*#[ \t]*include[ \t]*<((?:cub|thrust|cute|cutlass)/[^>]*|mma\.h|cooperative_groups/scan\.h)>",
+        source,
+        re.M,
+    ):
+        raise RewriteError(
+            f"not emulated: <{header.group(1)}>",
+            _line(source, header.start()),
+            "write the step with warp functions and shared memory, or run the kernel on a GPU",
+            "not-emulated",
+        )
     if entry.split("<")[0].split("::")[-1] not in kernels:
         names = ", ".join(kernels) if kernels else "none"
         raise RewriteError(
@@ -259,6 +270,8 @@ def _asm_edits(source: str, bare: str) -> list[tuple[int, int, str]]:
         operands = [
             [_asm_operand(p, line) for p in _split(section, "([{", ")]}") if p.strip()] for section in sections[1:3]
         ]
+        names = re.findall(r'(?:^|,|:)\s*\[\s*(\w+)\s*\]\s*"', ":".join(sections[1:3]))
+        template = re.sub(r"%\[(\w+)\]", lambda n: f"%{names.index(n[1])}" if n[1] in names else n[0], template)  # noqa: B023
         outputs, inputs = (operands + [[], []])[:2]
         try:
             new = translate(Statement(template, outputs, inputs, number))

@@ -101,10 +101,15 @@ def _check_array(parameter: Parameter, arg: object, where: str) -> None:
     if not isinstance(arg, np.ndarray):
         raise TypeError(f"{where} is a pointer: pass a NumPy array, not {type(arg).__name__}")
     expected = parameter.dtype
+    if expected is not None and expected.kind == "b" and arg.dtype == np.uint8:
+        expected = arg.dtype  # a bool is a byte
     if expected is not None and arg.dtype != expected:
         raise TypeError(f"{where} needs an array of {expected}, not of {arg.dtype}: use array.astype(np.{expected})")
-    if expected is None and parameter.size and arg.dtype.itemsize != parameter.size:
-        raise TypeError(f"{where} needs elements of {parameter.size} bytes, but {arg.dtype} has {arg.dtype.itemsize}")
+    if expected is None and parameter.size and (parameter.size % arg.dtype.itemsize or arg.nbytes % parameter.size):
+        raise TypeError(
+            f"{where} needs elements of {parameter.size} bytes (a vector or a struct): {arg.nbytes} bytes of "
+            f"{arg.dtype} are no whole number of them"
+        )
     if not arg.flags.c_contiguous:
         raise ValueError(f"{where} must be contiguous in memory: pass np.ascontiguousarray(array)")
     if parameter.way == "inout" and not arg.flags.writeable:
@@ -119,8 +124,10 @@ def _value(parameter: Parameter, arg: object, where: str) -> bytes:
     if isinstance(arg, np.ndarray) or not isinstance(arg, _NUMBERS):
         raise TypeError(f"{where} is a number, not {type(arg).__name__}")
     kind = np.asarray(arg).dtype.kind
-    if kind not in {"f": "fiu", "i": "iub", "u": "iub", "b": "b"}[parameter.kind]:
+    if kind not in {"f": "fiu", "i": "iub", "u": "iub", "b": "biu"}[parameter.kind]:
         raise TypeError(f"{where} cannot be given {arg!r} of type {type(arg).__name__}")
+    if parameter.kind == "b" and arg not in (0, 1):
+        raise TypeError(f"{where} is a bool: pass True or False, not {arg!r}")
     if parameter.kind in "iu":
         limits = np.iinfo(parameter.dtype)
         if not limits.min <= int(arg) <= limits.max:

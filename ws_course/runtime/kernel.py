@@ -28,7 +28,7 @@ class Kernel:
     def from_file(cls, path: str | Path, entry: str | None = None, **defines: int | str) -> Kernel:
         """Read a ``.cu`` file; the entry defaults to the file's stem."""
         path = Path(path)
-        return cls(path.read_text(), entry or path.stem, path.name, defines)
+        return cls(path.read_text(encoding="utf-8-sig", errors="replace"), entry or path.stem, path.name, defines)
 
     def compile(self, backend: str = "auto") -> tuple[Fault, ...]:
         """Compile without running: return one ``compile-error`` fault for each error, and nothing when all is well.

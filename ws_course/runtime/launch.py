@@ -40,6 +40,8 @@ class Launch:
                 f"block={self.block} has {self.threads} threads: a thread block holds at most 1024 (and 64 in z). "
                 "Use a smaller block and more blocks."
             )
+        if self.grid[0] > 2**31 - 1 or max(self.grid[1:]) > 65535:
+            raise ValueError(f"grid={self.grid}: at most 2147483647 blocks in x, and 65535 in y and z")
         if self.smem < 0:
             raise ValueError(f"smem={self.smem}: dynamic shared memory is a number of bytes, 0 or more")
         if any(g % c for g, c in zip(self.grid, self.cluster, strict=True)):

@@ -36,13 +36,15 @@ void publish(const void* p, const Knowledge& k) {
 
 }  // namespace
 
-void atomic_begin(void* at, std::size_t bytes, bool writes, Order order, Where w) {
+void atomic_begin(void* at, std::size_t bytes, bool writes, Order order, Where w, bool reads, bool compares) {
   Thread* t = current;
   if (!t) return;
   poll({"a loop", nullptr, 0, w});
   AccessKind kind;
   kind.write = writes;
   kind.atomic = true;
+  kind.needs_value = writes && reads;
+  if (compares) forgive_guess(t, at);
   std::uint64_t before = world.progress;
   check_access(t, at, bytes, kind, site_of(w));
   world.progress = before;  // only a changed value is progress, see atomic_end
@@ -55,7 +57,7 @@ void atomic_end(void* at, bool changed, Order order) {
   if (!t) return;
   if (changed) ++world.progress;
   Knowledge there = seen_at(at);
-  if (order == Order::acquire || order == Order::acq_rel) t->clocks.know.join(there);
+  if (order == Order::acquire || order == Order::acq_rel || order == Order::classic) t->clocks.know.join(there);
   else t->observed.join(there);
   if (order == Order::release || order == Order::acq_rel) {
     Knowledge mine = t->clocks.know;

@@ -185,15 +185,31 @@ void absent_lane(int lane, const char* what, Where w) {
           place_of(current, w), {}, {}});
 }
 
-// Lanes that run together are those that wait at the same place; a fiber alone can only speak for the lanes of its warp
-// that have not finished and are not waiting elsewhere.
-unsigned active_mask() {
-  unsigned mask = 0, warp = current->rank / 32;
-  for (unsigned lane = 0; lane < 32; ++lane) {
-    unsigned rank = warp * 32 + lane;
-    if (rank < current->block->threads.size() && current->block->threads[rank].state == State::ready) mask |= 1u << lane;
+// Lanes run together if they reach the same place while no other lane of their warp can run: a lane waits here until the
+// rest of its warp waits, somewhere, or has finished. Then all lanes at one line get one mask.
+void settle_warp(Block& block, unsigned warp) {
+  auto& waiting = block.gathering[warp];
+  if (waiting.empty()) return;
+  for (unsigned rank = warp * 32; rank < warp * 32 + 32 && rank < block.threads.size(); ++rank)
+    if (block.threads[rank].state == State::ready && &block.threads[rank] != current) return;
+  std::map<int, unsigned> masks;
+  for (auto& [t, line] : waiting) masks[line] |= 1u << (t->rank % 32);
+  auto released = std::move(waiting);
+  waiting.clear();
+  ++world.progress;
+  for (auto& [t, line] : released) {
+    t->together = masks[line];
+    wake(t);
   }
-  return mask | 1u << (current->rank % 32);
+}
+unsigned active_mask(Where w) {
+  Thread* t = current;
+  Block& block = *t->block;
+  t->together = 0;
+  block.gathering[t->rank / 32].push_back({t, w.line});
+  settle_warp(block, t->rank / 32);
+  if (!t->together) block_current({"__activemask", nullptr, 0, w});
+  return t->together;
 }
 
 void group_barrier(const void* key, unsigned size, const char* what, Where w) {
@@ -311,11 +327,19 @@ void reset_group_barriers() {
 
 void thread_left_barriers(Thread* t) {
   Block& block = *t->block;
+  settle_warp(block, t->rank / 32);
   for (int id = 0; id < 16; ++id)
     if (block.barriers[id].arrived && !block.barriers[id].expected) try_complete(block, id);
   for (Rendezvous& r : block.rendezvous[t->rank / 32])
     if (r.here) try_complete(block, t->rank / 32, r);
   if (world.config.cluster_size() > 1) try_complete_cluster(block.rank / world.config.cluster_size());
+}
+
+// Whether a wait is for other lanes of the warp: such a group explains more than a block barrier that waits for it.
+bool is_warp_wait(const Thread* t) {
+  for (auto& r : t->block->rendezvous[t->rank / 32])
+    if (t->wait.object == &r) return true;
+  return false;
 }
 
 // For the deadlock report: what a blocked thread of these kinds waits for. Empty if `w` is of another kind.

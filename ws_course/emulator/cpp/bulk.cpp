@@ -64,6 +64,12 @@ void check_size(std::size_t bytes, const char* what, Where w) {
         "round the size up, and the array with it", "", place_of(current, w), {}, {}});
 }
 
+void check_targets(unsigned blocks, Where w) {
+  if (blocks >> world.config.cluster_size())
+    stop({"out-of-bounds", text("%s multicasts to the blocks 0x%x of a cluster of %u", who(current).c_str(), blocks, world.config.cluster_size()),
+          "the mask has one bit for each block of the cluster", "", place_of(current, w), {}, {}});
+}
+
 AccessKind by_copier(bool write, Agent agent, Clock clock) {
   AccessKind kind;
   kind.write = write;
@@ -118,6 +124,7 @@ void bulk_load(void* dst, const void* src, std::size_t bytes, void* bar, unsigne
   check_aligned(dst, 16, what, "copies to", w);
   check_aligned(src, 16, what, "copies from", w);
   if (!blocks) return start_load({{dst, src, bytes}}, bytes, bar, w);
+  check_targets(blocks, w);
   for (unsigned r = 0; r < world.config.cluster_size(); ++r)
     if ((blocks >> r) & 1u) start_load({{cluster_map(dst, r, w), src, bytes}}, bytes, cluster_map(bar, r, w), w);
 }
@@ -263,6 +270,7 @@ const TensorMap& map_of(const void* map, int rank, Where w) {
 void tensor_load(void* dst, const void* map, const int* at, int rank, void* bar, unsigned blocks, Where w) {
   const TensorMap& m = map_of(map, rank, w);
   check_aligned(dst, m.swizzle == 128 ? 1024 : m.swizzle == 64 ? 512 : m.swizzle == 32 ? 256 : 128, "cp.async.bulk.tensor", "copies to", w);
+  check_targets(blocks, w);
   unsigned targets = blocks ? blocks : 1u << (current->block->rank % world.config.cluster_size());
   for (unsigned r = 0; r < world.config.cluster_size(); ++r) {
     if (!((targets >> r) & 1u)) continue;

@@ -195,10 +195,11 @@ std::string describe_wait(const Thread* t, std::string& hint) {
   if (r.empty()) r = describe_register_wait(t, hint);
   return r.empty() ? describe_warpgroup_wait(t, hint) : r;
 }
-int wait_priority(const Wait& w) {
-  if (!w.object) return 0;
+int wait_priority(const Thread* t) {
+  const Wait& w = t->wait;
+  if (!w.object) return t->state == State::ready ? 12 : 0;  // it polls memory: the others wait for it
   if (is_shared(w.object) || is_global(w.object)) return mbarrier_priority(w.object);
-  return 9;  // a barrier of the block, a warp, a cluster: some of its threads are there, others never come
+  return is_warp_wait(t) ? 11 : 9;  // a barrier of a warp, the block, a cluster: some of its threads are there
 }
 
 }  // namespace ws_emu

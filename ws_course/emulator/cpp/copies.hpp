@@ -8,11 +8,13 @@ namespace ws_emu {
 
 bool deliver_one();         // lets one asynchronous copy that somebody may be waiting for complete; false: none is left
 void reset_barriers();      // a new gang starts
+void settle_warp(Block& block, unsigned warp);  // a lane of it waits now
+bool is_warp_wait(const Thread* t);
 void thread_left(Thread*);  // a thread has finished: barriers do not wait for it
 void check_collectives();   // calls that every member of a group must make were made equally often
 std::string describe_barrier(const void* object);
 std::string describe_wait(const Thread* t, std::string& hint);  // "96 of 128 arrivals are missing, …"
-int wait_priority(const Wait& w);
+int wait_priority(const Thread* t);
 // Bulk copies (bulk.cpp) and their effect on a barrier (mbarrier.cpp).
 bool deliver_bulk();
 void reset_bulk();

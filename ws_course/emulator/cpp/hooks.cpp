@@ -91,9 +91,9 @@ Order order_of(int mo) {  // relaxed, consume, acquire, release, acq_rel, seq_cs
   return mo == 0 ? Order::relaxed : mo <= 2 ? Order::acquire : mo == 3 ? Order::release : Order::acq_rel;
 }
 template <class T, class F>
-T rmw(volatile T* p, F next, int mo, const void* pc) {
+T rmw(volatile T* p, F next, int mo, const void* pc, bool reads = true) {
   T* q = const_cast<T*>(p);
-  atomic_begin(q, sizeof(T), true, order_of(mo), Where{nullptr, int(site_of_pc(pc))});
+  atomic_begin(q, sizeof(T), true, order_of(mo), Where{nullptr, int(site_of_pc(pc))}, reads);
   T old = *q, now = next(old);
   *q = now;
   atomic_end(q, old != now, order_of(mo));
@@ -109,7 +109,7 @@ T rmw(volatile T* p, F next, int mo, const void* pc) {
     atomic_end(q, false, order_of(mo));                                                                            \
     return v;                                                                                                      \
   }                                                                                                                \
-  extern "C" void __tsan_atomic##BITS##_store(volatile T* p, T v, int mo) { rmw(p, [&](T) { return v; }, mo, PC); } \
+  extern "C" void __tsan_atomic##BITS##_store(volatile T* p, T v, int mo) { rmw(p, [&](T) { return v; }, mo, PC, false); } \
   extern "C" T __tsan_atomic##BITS##_exchange(volatile T* p, T v, int mo) {                                        \
     return rmw(p, [&](T) { return v; }, mo, PC);                                                                   \
   }                                                                                                                \
@@ -151,3 +151,17 @@ ATOMIC(32, std::uint32_t)
 ATOMIC(64, std::uint64_t)
 extern "C" void __tsan_atomic_thread_fence(int) { thread_fence(Where{"", 0}); }
 extern "C" void __tsan_atomic_signal_fence(int) {}
+
+// What -fsanitize=alignment calls when a pointer is not a multiple of its type's alignment (layout as in compiler-rt's
+// ubsan_handlers.h): the hardware stops at such an access, the host would not.
+struct TypeMismatch {
+  const char* file;
+  std::uint32_t line, column;
+  const void* type;
+  unsigned char log_alignment, check;  // check: 0 load, 1 store, others
+};
+extern "C" void __ubsan_handle_type_mismatch_v1(TypeMismatch* data, std::uintptr_t pointer) {
+  auto* p = reinterpret_cast<const void*>(pointer);
+  std::size_t alignment = std::size_t(1) << data->log_alignment;
+  if (current && pointer % alignment) misaligned(current, p, alignment, data->check == 1, site_of(Where{data->file, int(data->line)}));
+}

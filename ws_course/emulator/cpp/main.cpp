@@ -52,8 +52,10 @@ Place interrupted_at(void* context) {
   auto* u = static_cast<ucontext_t*>(context);
 #if defined(__x86_64__)
   auto pc = reinterpret_cast<void*>(u->uc_mcontext.gregs[REG_RIP]);
+  interrupted_frame = reinterpret_cast<std::uintptr_t*>(u->uc_mcontext.gregs[REG_RBP]);
 #else
   auto pc = reinterpret_cast<void*>(u->uc_mcontext.pc);
+  interrupted_frame = reinterpret_cast<std::uintptr_t*>(u->uc_mcontext.regs[29]);
 #endif
   return place_of(current, site_of_pc(pc));
 }
@@ -73,6 +75,9 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     f.hint = "a GPU goes on silently with a meaningless number; guard the division";
   } else if (signal == SIGILL) {
     f.message = "control reached the end of a function that must return a value, or unreachable code";
+  } else if (std::string where; guarded(info->si_addr, where)) {
+    f.message = (current ? who(current) : std::string("the runner")) + " accesses memory " + where;
+    f.hint = "check the index arithmetic, and the guard for the last, partial tile";
   } else {
     f.message = info->si_code == SI_KERNEL ? text("%s uses a pointer that no address space has", current ? who(current).c_str() : "the runner")
                                            : text("%s accesses the address %p, which belongs to no argument and no shared memory", current ? who(current).c_str() : "the runner",

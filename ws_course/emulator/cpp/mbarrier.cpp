@@ -278,7 +278,8 @@ std::string describe_mbarrier_wait(const Thread* t, std::string& hint) {
   auto arrived = (long long)b.expected - (long long)b.pending;
   std::string r = text("%lld of %u arrivals of phase %llu have come, %lld %s missing", arrived, b.expected, (unsigned long long)b.phase,
                        (long long)b.pending, b.pending == 1 ? "is" : "are");
-  if (b.bytes) r += text(", and %lld announced bytes have not landed", (long long)b.bytes);
+  if (b.bytes > 0) r += text(", and %lld announced bytes have not landed", (long long)b.bytes);
+  if (b.bytes < 0) r += text(", and %lld bytes more have landed than were announced", (long long)-b.bytes);
   std::map<unsigned, unsigned> warps;
   for (auto& [who_came, where] : b.arrivals) ++warps[who_came->rank / 32];
   if (!warps.empty()) {

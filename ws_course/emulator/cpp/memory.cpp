@@ -36,6 +36,7 @@ void remember_reader(Cell& c, const Record& r) {
 
 namespace {
 
+constexpr std::size_t kGuard = std::size_t(4) << 30;  // address space around the arguments that nothing else may use
 constexpr unsigned kRedZone = 32;  // between shared variables, so that one index too far lands in no variable
 
 void* reserve(std::size_t bytes) {
@@ -96,6 +97,8 @@ std::string actor(const Record& r, Place& place) {
   return copy ? "the asynchronous copy" : "";
 }
 
+std::map<const Thread*, FaultReport> guesses;
+
 void race(Thread* t, const void* p, AccessKind kind, SiteId site, const Record& r) {
   Place other;
   std::string agent = actor(r, other);
@@ -145,7 +148,20 @@ void race(Thread* t, const void* p, AccessKind kind, SiteId site, const Record& 
            : !kind.write               ? "a barrier is missing between writing the value and reading it here"
                                        : "two threads write the same place; only one should, or a barrier is missing";
   }
-  report({"race", message, hint, object, place_of(t, site, kind.copier ? "asynchronous copy" : ""), {other}, {}});
+  FaultReport fault{"race", message, hint, object, place_of(t, site, kind.copier ? "asynchronous copy" : ""), {other}, {}};
+  // A plain read beside an atomic write may be the first guess of a compare-and-swap loop: its thread's next access tells.
+  const bool mine_guesses = r.atomic && r.write && !kind.write && !kind.copier && !kind.barrier && !kind.atomic;
+  const bool theirs_guesses = kind.atomic && kind.write && !r.write && !r.atomic && !copy && r.gang == world.gang;
+  if (mine_guesses || theirs_guesses) {
+    Thread* reader = mine_guesses ? t : thread_of(r.agent);
+    if (std::size_t(static_cast<const char*>(p) - static_cast<const char*>(reader->guess)) < 8) return;  // its other half
+    if (!reader->guess && reader->state != State::finished) {
+      guesses[reader] = std::move(fault);
+      reader->guess = p;
+      return;
+    }
+  }
+  report(std::move(fault));
 }
 
 void missing_fence(Thread* t, const void* p, SiteId site, const Record& w) {
@@ -284,7 +300,10 @@ void* from_window(std::size_t address) { return shared.base + (address - 1024); 
 void map_global(const char* path, std::size_t bytes) {
   if (!bytes) return;
   int fd = open(path, O_RDWR);
-  void* p = fd < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  auto* guarded = static_cast<unsigned char*>(mmap(nullptr, bytes + 2 * kGuard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  void* p = fd < 0 || guarded == MAP_FAILED
+                ? MAP_FAILED
+                : mmap(guarded + kGuard, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
   if (p == MAP_FAILED) {
     set_usage_error("the kernel's arguments could not be mapped into the emulator");
     finish();
@@ -352,6 +371,19 @@ std::string variable_of(const void* p) {
   return n.substr(0, n.find('['));
 }
 
+bool guarded(const void* p, std::string& where) {
+  auto offset = reinterpret_cast<std::intptr_t>(p) - reinterpret_cast<std::intptr_t>(global.base);
+  if (!global.base || offset < -std::ptrdiff_t(kGuard) || offset >= std::ptrdiff_t(global.bytes + kGuard)) return false;
+  const Buffer* best = nullptr;
+  for (const Buffer& b : global.buffers)
+    if (!best || (offset > 0 && b.offset > best->offset)) best = &b;
+  if (!best) return false;
+  auto index = (offset - std::ptrdiff_t(best->offset)) / std::ptrdiff_t(best->element);
+  where = text("far outside the arguments: %s[%td] would lie there, and %s has %zu elements", best->name.c_str(), index, best->name.c_str(),
+               best->bytes / best->element);
+  return true;
+}
+
 std::string name_of(const void* p) {
   auto* a = static_cast<const unsigned char*>(p);
   if (is_shared(p)) {
@@ -386,6 +418,10 @@ namespace {
   const Variable* near = nullptr;
   for (const Variable& v : shared.variables)
     if (v.offset <= offset && (!near || v.offset > near->offset)) near = &v;
+  for (const Variable& v : shared.variables)
+    if (!near && v.offset > offset && v.offset - offset <= 1024 && v.shape.element)
+      out_of_bounds(t, p, bytes, write, site,
+                    text("at %s[-%zu], before the start of the shared array", v.name.c_str(), (v.offset - offset + v.shape.element - 1) / v.shape.element));
   if (!near || (shared.dynamic && offset >= shared.dynamic_offset))
     out_of_bounds(t, p, bytes, write, site,
                   shared.dynamic ? text("at byte %zu of dynamic shared memory, but the launch gave %zu bytes (smem=%zu)", offset - shared.dynamic_offset,
@@ -413,6 +449,29 @@ namespace {
                 text("at %s[%ld], but %s has %zu elements", best->name.c_str(), index, best->name.c_str(), best->bytes / best->element));
 }
 }  // namespace
+
+void forgive_guess(Thread* t, const void* at) {
+  if (std::size_t(static_cast<const char*>(t->guess) - static_cast<const char*>(at)) >= 8) return;
+  t->guess = nullptr;
+  guesses.erase(t);
+}
+void report_guess(Thread* t) {
+  t->guess = nullptr;
+  auto it = guesses.find(t);
+  if (it == guesses.end()) return;
+  FaultReport f = std::move(it->second);
+  guesses.erase(it);
+  report(std::move(f));
+}
+
+void misaligned(Thread* t, const void* p, std::size_t bytes, bool write, SiteId site) {
+  if (!is_shared(p) && !is_global(p)) return;
+  stop({"out-of-bounds",
+        text("%s %s %zu bytes at %s, whose address is not a multiple of %zu (misaligned address)", who(t).c_str(), write ? "writes" : "reads", bytes,
+             name_of(p).c_str(), bytes),
+        "vector types such as float4 need aligned addresses: align the array (alignas(16)) and keep offsets multiples of the vector", name_of(p),
+        place_of(t, site), {}, {}});
+}
 
 namespace {
 const char* const kStay = "end the kernel with a cluster barrier, so that no block leaves while another may still use its shared memory";
@@ -450,6 +509,7 @@ void check_remote_accesses(Block& b) {
 }
 
 bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site) {
+  if (t->guess) report_guess(t);
   auto a = reinterpret_cast<std::uintptr_t>(p);
   std::size_t offset = a - reinterpret_cast<std::uintptr_t>(shared.base);
   Cell* cell;
@@ -500,7 +560,7 @@ void check_cells(Cell* cell, std::size_t offset, Thread* t, const void* p, std::
   while (done < bytes) {
     unsigned first = unsigned((offset + done) & 3), n = unsigned(std::min<std::size_t>(4 - first, bytes - done));
     unsigned mask = ((1u << n) - 1) << first;
-    if (in_shared && !kind.write && (cell->initialised & mask) != mask && !kind.barrier) {
+    if (in_shared && (!kind.write || kind.needs_value) && (cell->initialised & mask) != mask && !kind.barrier) {
       std::string object = name_of(static_cast<const char*>(p) + done);
       report({"uninitialised-read",
               text("%s reads %s, which nothing has written in this block", who(t).c_str(), object.c_str()),

@@ -26,18 +26,23 @@ std::size_t static_shared_bytes();
 // One access by `t`, or by an asynchronous unit on its behalf (`copier` not 0). Returns false if the address is not device memory that is tracked.
 struct AccessKind {
   bool write = false, atomic = false;
+  bool needs_value = false;  // a write that depends on what was there
   bool barrier = false;  // use of a barrier object: must come after its initialisation, conflicts with nothing else
   bool will_be_told = false;  // of another block's barrier: that block learns of the access when its phase completes
   bool async_proxy = false;  // sees generic writes only across a proxy fence
   Agent copier = 0;
   Clock copy_clock = 0;
 };
+void misaligned(Thread* t, const void* p, std::size_t bytes, bool write, SiteId site);  // a fault, if it is device memory
+void forgive_guess(Thread* t, const void* at);
+void report_guess(Thread* t);  // no compare-and-swap came
 void open_device_variables();  // those that the library just loaded has announced
 bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site);
 
 void check_remote_accesses(Block& b);  // its last thread has finished
 
 std::string name_of(const void* p);        // "tile[3][17]", "full[1]", "out[5]"
+bool guarded(const void* p, std::string& where);  // an address near the arguments that belongs to none
 std::string variable_of(const void* p);    // "tile"
 bool is_global(const void* p);
 bool is_stack_or_other(const void* p);

@@ -10,6 +10,7 @@
 namespace ws_emu {
 
 std::uintptr_t library_base;
+std::uintptr_t* interrupted_frame = nullptr;
 SiteId library_bits;
 
 namespace {
@@ -91,7 +92,7 @@ void report(FaultReport f) {
   for (const Place& p : f.others) key += text("|%u", p.site);
   if (faults.size() >= kMostFaults || !seen.insert(key).second) return;
   if (current) {  // callers, for sites inside a header
-    auto* frame = static_cast<std::uintptr_t*>(__builtin_frame_address(0));
+    auto* frame = interrupted_frame ? interrupted_frame : static_cast<std::uintptr_t*>(__builtin_frame_address(0));
     auto low = reinterpret_cast<std::uintptr_t>(current->stack);
     for (int depth = 0; depth < 24 && frame; ++depth) {
       auto a = reinterpret_cast<std::uintptr_t>(frame);

@@ -38,6 +38,7 @@ Place place_of(const Thread* t, Where w, std::string what = "");
 std::string who(const Thread* t);                  // "block 0 warp 2 lane 5"
 std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
+extern std::uintptr_t* interrupted_frame;  // in a signal handler: the frame of what was interrupted
 void report(FaultReport f);                // the run goes on
 [[noreturn]] void stop(FaultReport f);     // the run ends here
 [[noreturn]] void finish();                // writes the report and leaves the process

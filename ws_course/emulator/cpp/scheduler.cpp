@@ -109,7 +109,7 @@ std::string waiting_place(const Thread* t, bool many) {
     return std::any_of(g.threads.begin(), g.threads.end(), [&](const Thread* t) { return t->rank / 32 != g.first->rank / 32; });
   };
   // Speak of the group that explains most: a barrier with arrivals missing, before one that merely waits behind it.
-  auto rank = [](const Group& g) { return wait_priority(g.first->wait); };
+  auto rank = [](const Group& g) { return wait_priority(g.first); };
   std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) { return rank(a) > rank(b); });
   const Group& g = groups.front();
   FaultReport f;
@@ -200,6 +200,12 @@ void block_current(const Wait& why) {
   Thread* t = current;
   t->wait = why;
   t->state = State::blocked;
+  settle_warp(*t->block, t->rank / 32);
+  if (t->state == State::ready) {  // it was the last lane that its gathering waited for
+    auto it = std::find(world.ready.begin(), world.ready.end(), t);
+    if (it != world.ready.end()) world.ready.erase(it);
+    return;
+  }
   std::uint64_t start = t->time;
   ws_fiber_switch(&t->sp, scheduler_sp);
   if (world.config.trace && t->rank % 32 == 0 && t->time > start)
@@ -249,6 +255,7 @@ void maybe_yield() {
 
 void thread_exit() {
   Thread* t = current;
+  if (t->guess) report_guess(t);
   t->state = State::finished;
   --world.alive;
   --t->block->alive;

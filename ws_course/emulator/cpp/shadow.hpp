@@ -53,7 +53,7 @@ struct SharedArena {
   std::vector<Variable> variables;
   std::vector<std::uint16_t> owner = std::vector<std::uint16_t>(kSlab / 4, 0);  // variable number + 1, same in every slab
   std::vector<Member> members;  // offsets relative to a slab, in `at`
-  std::size_t next = 0, counted = 0, dynamic = 0, dynamic_offset = 0;
+  std::size_t next = 1024, counted = 0, dynamic = 0, dynamic_offset = 0;
 };
 extern SharedArena shared;
 
@@ -100,7 +100,7 @@ template <unsigned Bytes, bool Write>
 inline Quick quick_access(Thread* t, const void* p, SiteId site) {
   static_assert(Bytes % 4 == 0);
   auto a = reinterpret_cast<std::uintptr_t>(p);
-  if (a & 3) return Quick::look;
+  if ((a & 3) || t->guess) return Quick::look;
   std::size_t offset = a - reinterpret_cast<std::uintptr_t>(shared.base);
   Cell* cell;
   const bool in_shared = offset < shared.bytes;

@@ -93,7 +93,7 @@ class coalesced_group : public lanes {
   unsigned meta_group_size() const { return 1; }
   unsigned meta_group_rank() const { return 0; }
 };
-inline coalesced_group coalesced_threads() { return coalesced_group(ws_emu::active_mask()); }
+inline coalesced_group coalesced_threads(WS_AT) { return coalesced_group(ws_emu::active_mask(w)); }
 
 template <unsigned WsSize, class WsParent = void>
 class thread_block_tile : public lanes {
@@ -120,12 +120,24 @@ class thread_block_tile : public lanes {
   }
 };
 
-class thread_group : public lanes {  // a tile whose size is known at run time only
+class thread_group : public lanes {  // a group whose kind is known at run time only: the block, or lanes of a warp
  public:
   thread_group(unsigned size, unsigned lane) : lanes(size >= 32 ? 0xffffffffu : ((1u << size) - 1u) << (lane / size * size)) {}
   template <unsigned WsS, class WsP>
   thread_group(const thread_block_tile<WsS, WsP>& t) : lanes(t.mask()) {}
   thread_group(const coalesced_group& g) : lanes(g.mask()) {}
+  thread_group(const thread_block&) : lanes(0xffffffffu), block_(true) {}
+  unsigned size() const { return block_ ? thread_block::size() : lanes::size(); }
+  unsigned num_threads() const { return size(); }
+  unsigned thread_rank() const { return block_ ? thread_block::thread_rank() : lanes::thread_rank(); }
+  void sync(WS_AT) const {
+    if (block_) thread_block::sync(w);
+    else lanes::sync(w);
+  }
+  const void* ws_key() const { return block_ ? thread_block().ws_key() : lanes::ws_key(); }
+
+ private:
+  bool block_ = false;
 };
 
 template <unsigned WsSize, class WsG>

@@ -74,7 +74,7 @@ void warp_sync(unsigned mask, const char* what, bool orders_memory, Where w);
 // Rendezvous of the lanes in `mask`; returns the 32 published values (undefined for lanes outside) and who is there.
 const std::uint64_t* warp_exchange(unsigned mask, std::uint64_t value, const char* what, Where w, unsigned* here = nullptr);
 void absent_lane(int lane, const char* what, Where w);  // reports a shuffle from a lane that does not take part
-unsigned active_mask();
+unsigned active_mask(Where w);  // the lanes that reach this place together
 void group_barrier(const void* key, unsigned size, const char* what, Where w);  // tiles wider than a warp, grid, cluster
 void collective_call(const void* key, unsigned size, const char* what, Where w);  // every member must make it equally often
 
@@ -142,8 +142,9 @@ void wgmma_wait(int allowed_groups, Where w);
 
 // ---- memory order and atomics ---------------------------------------------------------------------------------------
 void thread_fence(Where w);
-enum class Order { relaxed, acquire, release, acq_rel };
-void atomic_begin(void* at, std::size_t bytes, bool writes, Order order, Where w);
+// `classic`: the atomicX functions, whose readers learn what a writer published with __threadfence (the usual idiom).
+enum class Order { relaxed, acquire, release, acq_rel, classic };
+void atomic_begin(void* at, std::size_t bytes, bool writes, Order order, Where w, bool reads = true, bool compares = false);
 void atomic_end(void* at, bool changed, Order order);
 
 // ---- the rest ---------------------------------------------------------------------------------------------------

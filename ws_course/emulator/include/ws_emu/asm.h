@@ -60,7 +60,10 @@ WS_QUIET inline T atomic_load(T* at, Order order, Where w) {
 }
 template <class T, class V>
 WS_QUIET inline void atomic_store(T* at, V v, Order order, Where w) {
-  atomic_update(at, [=](T) { return T(v); }, order, w);
+  atomic_begin(at, sizeof(T), true, order, w, false);
+  bool changed = *at != T(v);
+  *at = T(v);
+  atomic_end(at, changed, order);
 }
 inline void on_branch() {}
 

@@ -11,7 +11,7 @@ WS_QUIET inline void __syncwarp(unsigned mask = 0xffffffffu, WS_HERE) { ws_emu::
 WS_QUIET inline void __threadfence(WS_HERE) { ws_emu::thread_fence(w); }
 WS_QUIET inline void __threadfence_block(WS_HERE) { ws_emu::thread_fence(w); }
 WS_QUIET inline void __threadfence_system(WS_HERE) { ws_emu::thread_fence(w); }
-WS_QUIET inline unsigned __activemask() { return ws_emu::active_mask(); }
+WS_QUIET inline unsigned __activemask(WS_HERE) { return ws_emu::active_mask(w); }
 
 namespace ws_emu {
 template <class T>
