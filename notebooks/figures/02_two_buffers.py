@@ -15,24 +15,24 @@ def draw():
     one = 2.62
     memory, arithmetic, t = [], [], 0.0
     for tile in range(3):
-        memory += [(t, t + LOAD, "load", f"{tile} → A"), (t + LOAD, t + LOAD + COMPUTE, "wait", "")]
-        arithmetic += [(t, t + LOAD, "wait", ""), (t + LOAD, t + LOAD + COMPUTE, "compute", f"{tile} in A")]
+        memory += [(t, t + LOAD, "load", f"tile {tile} → [0]"), (t + LOAD, t + LOAD + COMPUTE, "wait", "")]
+        arithmetic += [(t, t + LOAD, "wait", ""), (t + LOAD, t + LOAD + COMPUTE, "compute", f"tile {tile} in [0]")]
         t += LOAD + COMPUTE
     done_one = t
-    note(ax, LEFT, one + 0.34, "one buffer, A", strong=True)
+    note(ax, LEFT, one + 0.34, "one buffer, [0]", strong=True)
     lane(ax, one, "memory", memory, left=LEFT)
     lane(ax, one - 0.38, "arithmetic", arithmetic, left=LEFT)
 
     two = 1.42
-    memory, arithmetic = [(0, LOAD, "load", "0 → A")], [(0, LOAD, "wait", "")]
+    memory, arithmetic = [(0, LOAD, "load", "tile 0 → [0]")], [(0, LOAD, "wait", "")]
     t = LOAD
     for tile in range(3):
-        here, there = "AB"[tile % 2], "AB"[(tile + 1) % 2]
+        here, there = f"[{tile % 2}]", f"[{(tile + 1) % 2}]"
         if tile < 2:
-            memory += [(t, t + LOAD, "load", f"{tile + 1} → {there}"), (t + LOAD, t + COMPUTE, "wait", "")]
-        arithmetic += [(t, t + COMPUTE, "compute", f"{tile} in {here}")]
+            memory += [(t, t + LOAD, "load", f"tile {tile + 1} → {there}"), (t + LOAD, t + COMPUTE, "wait", "")]
+        arithmetic += [(t, t + COMPUTE, "compute", f"tile {tile} in {here}")]
         t += COMPUTE
-    note(ax, LEFT, two + 0.34, "two buffers, A and B", strong=True)
+    note(ax, LEFT, two + 0.34, "two buffers, [0] and [1]", strong=True)
     lane(ax, two, "memory", memory, left=LEFT)
     lane(ax, two - 0.38, "arithmetic", arithmetic, left=LEFT)
     for at, y in ((done_one, one), (t, two)):
