@@ -23,7 +23,7 @@ def draw():
     note(ax, middle, upper + H / 2 - 0.2, "waits until the stage is empty", align="center")
     arrow(ax, (right + W / 2, upper - 0.05), (right + W / 2, lower + H + 0.05), colour=palette.LOADER)
     note(ax, right + W / 2 + 0.14, (upper + lower + H) / 2 + 0.1, "producer_commit", strong=True)
-    note(ax, right + W / 2 + 0.14, (upper + lower + H) / 2 - 0.16, "and the copies arrive")
+    note(ax, right + W / 2 + 0.14, (upper + lower + H) / 2 - 0.16, "and the copies land")
     arrow(ax, (right - 0.05, lower + H / 2), (left + W + 0.05, lower + H / 2), colour=palette.COMPUTE)
     note(ax, middle, lower + H / 2 + 0.16, "consumer_wait", align="center", strong=True)
     note(ax, middle, lower + H / 2 - 0.2, "waits until the stage is full", align="center")

@@ -26,7 +26,7 @@ __global__ void line(const float* x, float* y, int tiles) {
   const Team storing{32, COMPUTE_THREADS + 32, &meet[1]};
   if (threadIdx.x == 0) {
     init(&meet[0], loading.size());
-    init(&meet[1], COMPUTE_THREADS + 32);
+    init(&meet[1], storing.size());
   }
   __syncthreads();
   if (threadIdx.x < 32) {  // the loader
@@ -45,7 +45,7 @@ __global__ void line(const float* x, float* y, int tiles) {
     for (int tile = blockIdx.x, stage = 0; tile < tiles; tile += gridDim.x, stage = (stage + 1) % STAGES) {
       loaded.consumer_wait();
       // 3. Compute into `result`, with all computing threads, and hand it on.
-      //    Give the stage back as early as you can.
+      //    Give the stage back as early as you can (a late release passes too).
       float mine[(TILE + COMPUTE_THREADS - 1) / COMPUTE_THREADS];
       int n = 0;
       for (int i = threadIdx.x - 32; i < TILE; i += COMPUTE_THREADS) {
