@@ -165,6 +165,11 @@ def test_emulate_takes_constants(capsys, source, tmp_path):
         (["--grid", "4", "--block", "64", *ADD_ARGS, "--seeds", "0"], "at least one schedule"),
         (["--grid", "4", "--block", "64", *ADD_ARGS, "-D", "9=1"], "NAME=VALUE"),
         (["--grid", "4", "--block", "64", *ADD_ARGS, "--out", "no/such/folder/out.npz"], "no folder"),
+        (["--grid", "4", "--block", "64", *ADD_ARGS, "--out", "."], "is a folder"),
+        (["--grid", "4", "--block", "64", *ADD_ARGS, "--timeout", "0"], "more than 0"),
+        (["--grid", "4", "--block", "64", *ADD_ARGS, "--timeout", "nan"], "more than 0"),
+        (["--grid", "4", "--block", "64", "--arg", "in:f16[2]=70000"], "is no f16"),
+        (["--grid", "1,70000", "--block", "64", *ADD_ARGS], "65535"),
         (["--block", "64", *ADD_ARGS], "--grid"),
     ],
 )

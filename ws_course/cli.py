@@ -142,6 +142,10 @@ def _emulate(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--seeds {arguments.seeds}: at least one schedule has to be tried")
     if arguments.out and not arguments.out.parent.is_dir():
         raise UsageError(f"--out {arguments.out}: there is no folder {arguments.out.parent}")
+    if arguments.out and arguments.out.is_dir():
+        raise UsageError(f"--out {arguments.out} is a folder: name a file in it")
+    if not 0 < arguments.timeout <= 3600:
+        raise UsageError(f"--timeout {arguments.timeout:g}: give more than 0 and at most 3600 seconds")
     kernel = _kernel(arguments.file, arguments.entry, _defines(arguments))
     try:
         values = argspec.build(arguments.arg)

@@ -365,3 +365,10 @@ def test_headers_that_are_not_emulated_are_one_fault():
     result, _ = one("y[0] = 1;", before="#include <cub/cub.cuh>")
     (fault,) = result.faults
     assert (fault.kind, fault.line) == ("not-emulated", 1)
+
+
+def test_a_fault_in_a_helper_function_names_its_caller():
+    before = "__device__ void put(float* s, int i) {\n  s[i] = 1;\n}"
+    result, _ = one("__shared__ float s[32];\nput(s, threadIdx.x + 1);", before=before)
+    (fault,) = result.faults
+    assert (fault.line, fault.others[0].line, fault.others[0].what) == (2, 6, "called from here")

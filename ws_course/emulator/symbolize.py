@@ -41,25 +41,29 @@ class Lines:
             if child.has_children:
                 self._collect(unit, child, names, ranges, depth + 1)
 
+    def chain(self, addresses: Iterable[int]) -> list[int]:
+        """Return the lines of the kernel file on the way from ``addresses`` (innermost first) up to the kernel."""
+        lines: list[int] = []
+        for address in addresses:
+            address -= 1  # a return address points behind the call
+            at = bisect.bisect_right(self._addresses, address) - 1
+            if at < 0:
+                continue
+            _, file, line = self._rows[at]
+            found = [line] if file == self._file and line else []
+            around = sorted((d, size, f, n) for low, high, d, size, f, n in self._inlined if low <= address < high)
+            found += [n for _, _, f, n in around if f == self._file]
+            lines += [n for n in found if not lines or n != lines[-1]]
+        return lines
+
     def line(self, pc: int, callers: Iterable[int] = ()) -> int:
         """Return the innermost line of the kernel file that ``pc`` belongs to (0: none).
 
         Code of a header counts as the line that called it: first through inlining, then through ``callers``, the
         return addresses up the stack.
         """
-        for address in (pc, *callers):
-            address -= 1  # a return address points behind the call
-            at = bisect.bisect_right(self._addresses, address) - 1
-            if at < 0:
-                continue
-            _, file, line = self._rows[at]
-            if file == self._file and line:
-                return line
-            around = sorted((d, size, f, n) for low, high, d, size, f, n in self._inlined if low <= address < high)
-            for _, _, f, n in around:
-                if f == self._file:
-                    return n
-        return 0
+        lines = self.chain((pc, *callers))
+        return lines[0] if lines else 0
 
 
 def _file_names(program) -> dict[int, str]:

@@ -81,8 +81,9 @@ class ArgSpec:
         values = np.empty(len(words := list(words)), self.dtype)
         for index, word in enumerate(words):
             try:
-                values[index] = float(word) if self.dtype.kind == "f" else int(word.strip(), 0)
-            except (ValueError, OverflowError):
+                with np.errstate(over="raise"):  # 70000 is no f16
+                    values[index] = float(word) if self.dtype.kind == "f" else int(word.strip(), 0)
+            except (ValueError, OverflowError, FloatingPointError):
                 raise SpecError(f"{self}: {word.strip()!r} is no {_name(self.dtype)}\n{GRAMMAR}") from None
         return values
 

@@ -317,6 +317,8 @@ def _fault(data: dict, steps: Sequence[_Ready]) -> Fault:
     place = data["place"]
     file, line = _line_of(place, steps, data["callers"])
     others = []
+    if caller := _caller(place, line, steps, data["callers"]):
+        others.append(Site(file, caller, what="called from here"))
     for other in data["others"]:
         where = _line_of(other, steps) if other.get("line") or other.get("pc") else ("", 0)
         others.append(Site(*where, *(_known(other[k]) for k in ("block", "warp", "lane")), what=other["what"]))
@@ -330,6 +332,14 @@ def _fault(data: dict, steps: Sequence[_Ready]) -> Fault:
         others=tuple(others),
         **{k: _known(place[k]) for k in ("block", "warp", "lane")},
     )
+
+
+def _caller(place: dict, line: int, steps: Sequence[_Ready], callers: Sequence[int]) -> int:
+    """Return the line that called the function in which the fault lies, 0 if that is the kernel itself."""
+    step = steps[min(place.get("library", len(steps) - 1), len(steps) - 1)]
+    chain = _lines(step.library, step.kernel.file).chain([place["pc"], *callers] if place.get("pc") else callers)
+    after = chain[chain.index(line) + 1 :] if line in chain else chain
+    return next((n for n in after if n != line), 0)
 
 
 def _known(number: int) -> int | None:

@@ -87,13 +87,24 @@ std::string who(const Thread* t) {
   return world.config.blocks() > 1 ? text("block %llu ", (unsigned long long)t->block->number) + lane : lane;
 }
 
+// The frame pointer that ws_fiber_switch saved (fiber.hpp).
+static std::uintptr_t* saved_frame(const void* sp) {
+#if defined(__x86_64__)
+  return reinterpret_cast<std::uintptr_t* const*>(sp)[5];
+#else
+  return reinterpret_cast<std::uintptr_t* const*>(sp)[10];
+#endif
+}
+
 void report(FaultReport f) {
   std::string key = f.kind + "|" + text("%u", f.place.site);
   for (const Place& p : f.others) key += text("|%u", p.site);
   if (faults.size() >= kMostFaults || !seen.insert(key).second) return;
-  if (current) {  // callers, for sites inside a header
-    auto* frame = interrupted_frame ? interrupted_frame : static_cast<std::uintptr_t*>(__builtin_frame_address(0));
-    auto low = reinterpret_cast<std::uintptr_t>(current->stack);
+  if (const Thread* t = f.stack_of ? f.stack_of : current) {  // callers, for sites inside a header or a helper function
+    auto* frame = f.stack_of          ? saved_frame(f.stack_of->sp)
+                  : interrupted_frame ? interrupted_frame
+                                      : static_cast<std::uintptr_t*>(__builtin_frame_address(0));
+    auto low = reinterpret_cast<std::uintptr_t>(t->stack);
     for (int depth = 0; depth < 24 && frame; ++depth) {
       auto a = reinterpret_cast<std::uintptr_t>(frame);
       if (a < low || a >= low + (1u << 20)) break;

@@ -31,6 +31,7 @@ struct FaultReport {
   Place place;
   std::vector<Place> others;
   std::vector<std::uint32_t> callers;  // pcs up the stack
+  const Thread* stack_of = nullptr;    // a thread that does not run, whose stack they are; null: the running one
 };
 
 Place place_of(const Thread* t, SiteId site, std::string what = "");

@@ -128,6 +128,7 @@ std::string waiting_place(const Thread* t, bool many) {
     f.others.push_back(place_of(groups[i].first, groups[i].first->wait.where,
                                 warps(groups[i]) + " " + waiting_place(groups[i].first, many(groups[i])) + (detail.empty() ? "" : ": " + detail)));
   }
+  f.stack_of = g.first;
   if (finished) f.others.push_back({0, -1, -1, -1, text("%u thread%s finished", finished, finished == 1 ? " has" : "s have")});
   stop(std::move(f));
 }
