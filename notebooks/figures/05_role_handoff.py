@@ -8,7 +8,7 @@ from ws_course.viz.schematic import arrow, box, canvas, note
 
 def draw():
     """Return the figure."""
-    figure, ax = canvas(8.4, 3.3, "Three roles, two hand-offs: full goes forward, empty comes back")
+    figure, ax = canvas(8.4, 3.3, "Three roles, two handoffs: full goes forward, empty comes back")
     y, h = 1.35, 0.95
     roles = (
         (0.1, "loader\nwarps", palette.LOADER),
@@ -31,7 +31,7 @@ def draw():
     note(ax, 0.1, 0.42, "reads global memory")
     note(ax, 4.2, 0.42, "multiplies", align="center")
     note(ax, 8.3, 0.42, "writes global memory", align="right")
-    note(ax, 0.1, 0.1, "Each role waits only for its own hand-offs: no barrier stops the whole block inside the loop.")
+    note(ax, 0.1, 0.1, "Each role waits only for its own handoffs: no barrier stops the whole block inside the loop.")
     return figure
 
 
