@@ -79,7 +79,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     f.message = (current ? who(current) : std::string("the runner")) + " accesses memory " + where;
     f.hint = "check the index arithmetic, and the guard for the last, partial tile";
   } else {
-    f.message = info->si_code == SI_KERNEL ? text("%s uses a pointer that no address space has", current ? who(current).c_str() : "the runner")
+    f.message = info->si_code == SI_KERNEL ? text("%s uses a wild pointer, or a vector at an address that is not a multiple of its size (misaligned address)", current ? who(current).c_str() : "the runner")
                                            : text("%s accesses the address %p, which belongs to no argument and no shared memory", current ? who(current).c_str() : "the runner",
                      info->si_addr);
     f.hint = address < 4096 && info->si_code != SI_KERNEL ? "a null pointer: was every pointer argument passed?" : "check the index arithmetic and the pointers";
