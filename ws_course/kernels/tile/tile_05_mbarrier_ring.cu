@@ -1,7 +1,7 @@
 // The ring by hand: a full and an empty mbarrier per stage, and a state {stage, parity} per role.
 //
 // Claim         A block-scope cuda::pipeline is nothing but this: two mbarriers a stage and four short functions. Built
-//               by hand it costs the same, and the next rungs can change what arrives.
+//               by hand it costs no more, and the next rungs can change what arrives.
 // Differs from  tile_04_two_roles by the pipeline: acquire, commit, wait and release are written out.
 //
 // Roles         | role    | warps                | job                                   |

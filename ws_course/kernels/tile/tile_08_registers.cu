@@ -102,7 +102,8 @@ __device__ void load(SharedStorage& s, const CUtensorMap& A, const CUtensorMap& 
 // Where TMA puts float4 i of a tile: in line i / 8 of 128 bytes, its place among the 8 XORed with the line's number.
 __device__ unsigned swizzled(unsigned i) { return i ^ (i / 8 % 8); }
 
-// A warp reads 4 rows of A (4 lines, at 4 different places) and 8 neighbours of B (all places of one line) at a time.
+// A warp is 4 x 8 threads: it reads 4 rows of A (at 4 different places of their lines) and 8 neighbours of B (a whole
+// line) at a time.
 __device__ unsigned row_of(unsigned thread) { return thread / 32 / (COLUMNS / 8) * 4 + thread % 32 / 8; }
 __device__ unsigned column_of(unsigned thread) { return thread / 32 % (COLUMNS / 8) * 8 + thread % 8; }
 // [/swizzle]

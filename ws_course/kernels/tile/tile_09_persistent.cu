@@ -1,7 +1,8 @@
 // Persistent: a CTA takes the next tile when it is ready for one, and C leaves by a role of its own.
 //
-// Claim         Tiles dealt out beforehand (tile += gridDim.x) leave SMs idle when some CTAs are slower; tiles taken
-//               from a counter do not. A storer thread waits for the copies of C, so that no compute warp does.
+// Claim         A storer thread waits for the copies of C, so that no compute warp does. Tiles dealt out beforehand
+//               (tile += gridDim.x) leave SMs idle when some CTAs are slower, tiles taken from a counter do not: with
+//               tiles as equal as here, a tie.
 // Differs from  tile_08 by where the tile's number comes from: the loader takes it from the counter `next` and puts it
 //               in the stage, where full[s] hands it to every role with the data; and by the storer.
 //
@@ -119,7 +120,8 @@ __device__ void load(SharedStorage& s, const CUtensorMap& A, const CUtensorMap& 
 // Where TMA puts float4 i of a tile: in line i / 8 of 128 bytes, its place among the 8 XORed with the line's number.
 __device__ unsigned swizzled(unsigned i) { return i ^ (i / 8 % 8); }
 
-// A warp reads 4 rows of A (4 lines, at 4 different places) and 8 neighbours of B (all places of one line) at a time.
+// A warp is 4 x 8 threads: it reads 4 rows of A (at 4 different places of their lines) and 8 neighbours of B (a whole
+// line) at a time.
 __device__ unsigned row_of(unsigned thread) { return thread / 32 / (COLUMNS / 8) * 4 + thread % 32 / 8; }
 __device__ unsigned column_of(unsigned thread) { return thread / 32 % (COLUMNS / 8) * 8 + thread % 8; }
 // [/swizzle]
