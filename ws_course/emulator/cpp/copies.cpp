@@ -132,7 +132,7 @@ void cp_async_wait(int allowed, Where w) {
   std::uint64_t start = t->time;
   while (!t->groups.empty() && long(t->groups.size()) > std::max(allowed, 0)) {
     finish_group(t, t->groups.front());
-    t->groups.pop_front();
+    t->groups.erase(t->groups.begin());
   }
   if (world.config.trace && t->rank % 32 == 0 && t->time > start) add_span(t, "wait", start, t->time, -1, "the copies");
 }

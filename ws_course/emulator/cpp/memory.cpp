@@ -11,7 +11,7 @@ namespace ws_emu {
 
 unsigned char* shared_slab;
 
-std::vector<std::vector<Record>> overflow(1);
+std::vector<RecordList> overflow(1);
 SharedArena shared;
 DeviceArena device;
 GlobalArena global;
@@ -20,18 +20,16 @@ GlobalArena global;
 void remember_reader(Cell& c, const Record& r) {
   auto& more = more_of(c);
   if (r.gang != world.gang)
-    more.erase(std::remove_if(more.begin(), more.end(), [](const Record& m) { return m.gang != world.gang && !m.write; }), more.end());
+    more.cut(std::remove_if(more.begin(), more.end(), [](const Record& m) { return m.gang != world.gang && !m.write; }));
   more.push_back(r);
   std::size_t n = more.size();
   if (n < 64 || (n & (n - 1))) return;
   std::sort(more.begin(), more.end(), [](const Record& a, const Record& b) {
     return a.agent != b.agent ? a.agent < b.agent : a.clock > b.clock;
   });
-  more.erase(std::unique(more.begin(), more.end(),
-                         [](const Record& a, const Record& b) {
-                           return a.gang == b.gang && a.agent == b.agent && a.mask == b.mask && a.write == b.write;
-                         }),
-             more.end());
+  more.cut(std::unique(more.begin(), more.end(), [](const Record& a, const Record& b) {
+    return a.gang == b.gang && a.agent == b.agent && a.mask == b.mask && a.write == b.write;
+  }));
 }
 
 namespace {

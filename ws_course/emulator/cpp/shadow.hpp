@@ -23,12 +23,31 @@ struct Cell {
 };
 
 // Records that do not fit a cell: several concurrent readers, writers of different bytes. A cell keeps its list for ever.
-extern std::vector<std::vector<Record>> overflow;
-inline std::vector<Record>& more_of(Cell& c) {
+class RecordList {  // a vector whose push is inlined: one happens at most reads of shared memory
+ public:
+  void push_back(const Record& r) {
+    if (count_ == room_) grow();
+    at_[count_++] = r;
+  }
+  Record* begin() { return at_; }
+  Record* end() { return at_ + count_; }
+  std::size_t size() const { return count_; }
+  void clear() { count_ = 0; }
+  void cut(Record* from) { count_ = std::uint32_t(from - at_); }
+
+ private:
+  __attribute__((noinline)) void grow() {
+    room_ = room_ ? 2 * room_ : 16;
+    at_ = static_cast<Record*>(std::realloc(at_, room_ * sizeof(Record)));  // kept as long as its cell: never freed
+  }
+  Record* at_ = nullptr;
+  std::uint32_t count_ = 0, room_ = 0;
+};
+extern std::vector<RecordList> overflow;
+inline RecordList& more_of(Cell& c) {
   if (!c.more) {
     c.more = std::uint32_t(overflow.size());
     overflow.emplace_back();
-    overflow.back().reserve(16);
   }
   return overflow[c.more];
 }
@@ -82,13 +101,13 @@ extern DeviceArena device;
 
 
 // Whether the access of a record is ordered before what `t` does now. A thread's own copies are not until it has waited.
-inline bool known(const Record& r, const Thread* t) {
-  if (r.agent == t->agent) return true;
-  const Knowledge& k = t->clocks.know;
-  if (k.base.of(r.agent) >= r.clock) return true;
-  for (const Knowledge::Entry& e : k.newer)
+inline bool known_lately(const Record& r, const Thread* t) {
+  for (const Knowledge::Entry& e : t->clocks.know.newer)
     if (e.agent == r.agent && e.clock >= r.clock) return true;
   return false;
+}
+__attribute__((always_inline)) inline bool known(const Record& r, const Thread* t) {
+  return r.agent == t->agent || t->clocks.know.base.of(r.agent) >= r.clock || known_lately(r, t);
 }
 
 void remember_reader(Cell& c, const Record& r);  // in addition to the last one

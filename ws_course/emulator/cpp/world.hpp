@@ -1,7 +1,7 @@
 // The state of one launch: threads, warps, blocks and the gang of blocks that live together.
 #pragma once
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <string>
 #include <vector>
@@ -52,7 +52,7 @@ struct Thread {
   const void* guess = nullptr;  // a plain read of an atomic: no fault if a compare-and-swap there follows at once
   std::vector<Copier> copiers;
   std::vector<std::uint32_t> open_copies;         // cp.async not yet committed
-  std::deque<std::vector<std::uint32_t>> groups;  // committed groups, oldest first
+  std::vector<std::vector<std::uint32_t>> groups;  // committed groups, oldest first
   unsigned together = 0;  // the mask that the last gathering found
   std::uint64_t span_start = 0;
 };
@@ -96,7 +96,7 @@ struct Block {
   std::map<Agent, Remote> remote;
   Knowledge at_exit;  // what the finished threads knew: the block's memory lives until all of this has happened
   BlockBarrier barriers[16];
-  std::deque<Rendezvous> rendezvous[32];  // per warp, one for each mask in use
+  std::list<Rendezvous> rendezvous[32];  // per warp, one for each mask in use
   std::vector<std::pair<Thread*, int>> gathering[32];  // per warp: lanes that wait to learn who runs with them, and where
 };
 
