@@ -14,6 +14,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 lab: setup
 	@$(BIN)/ws-course doctor || echo "The lessons can be read here; kernels run once the lines with a cross are mended."
 	@if [ "$$(id -u)" = 0 ]; then root=--allow-root; else root=; fi; \
+		PATH="$$PWD/$(BIN):$$PATH"; export PATH; \
 		exec $(BIN)/jupyter lab $$root --LabApp.default_url=/lab/tree/$(ROUTE)
 
 setup: $(VENV)/.ready

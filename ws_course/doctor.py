@@ -152,14 +152,15 @@ def _compiler(machine: Machine) -> Finding:
         return no(
             "none found (looked for $CXX, g++, clang++ and the ziglang package)",
             "install one: `sudo apt-get install g++` (Debian, Ubuntu), `sudo dnf install gcc-c++` (Fedora), "
-            "`conda install -c conda-forge cxx-compiler` (conda), or without rights: `python -m pip install ziglang`",
+            "`conda install -c conda-forge cxx-compiler` (conda), or without rights: "
+            "`.venv/bin/python -m pip install ziglang`",
         )
     oldest = OLDEST_COMPILER[machine.compiler.family]
     if machine.compiler.version < oldest:
         return no(
             f"{machine.compiler} is too old to build kernels with race detection",
             f"install {machine.compiler.family} {_dots(oldest)} or newer, or point $CXX at one "
-            "(without rights: `python -m pip install ziglang` and CXX='python -m ziglang c++')",
+            "(without rights: `.venv/bin/python -m pip install ziglang` and CXX='.venv/bin/python -m ziglang c++')",
         )
     return Finding("C++ compiler (emulator)", True, str(machine.compiler), needed="emulator")
 

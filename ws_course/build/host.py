@@ -20,7 +20,7 @@ STD = "-std=c++17"
 NO_COMPILER = (
     "there is no C++ compiler to run kernels on this CPU with: install one (Debian, Ubuntu: apt install g++; "
     "Fedora: dnf install gcc-c++; "
-    "conda: conda install gxx; or anywhere: pip install ziglang)"
+    "conda: conda install cxx-compiler; or anywhere: pip install ziglang)"
 )
 
 KEEP = "free some space there, or set WS_COURSE_CACHE to a folder that can be written"
