@@ -480,7 +480,7 @@ def _exit(s: Statement, name: str, o: list[str]) -> str:
 
 @_known(r"bra(\.uni)?")
 def _bra(s: Statement, name: str, o: list[str]) -> str:
-    return f"ws_emu::on_branch(); goto {_label(s, o[0])};"
+    return f"goto {_label(s, o[0])};"
 
 
 @_known(r"ldmatrix\.sync\.aligned\.m8n8\.x[124](\.trans)?(\.shared(::cta)?)?\.b16")

@@ -39,7 +39,6 @@ std::vector<Copy> copies;
 struct Arrival {  // cp.async.mbarrier.arrive: an arrival once the thread's copies so far are done
   void* bar;
   Thread* owner;
-  std::size_t upto;  // in the owner's list of copies
   Agent copier;
   Clock clock;
   std::vector<std::uint32_t> copies;
@@ -125,9 +124,8 @@ void cp_async_commit() {
   ++copier_of(t, nullptr).clock;
 }
 
-void cp_async_wait(int allowed, Where w) {
+void cp_async_wait(int allowed, Where) {
   Thread* t = current;
-  (void)w;
   if (allowed < 0 && !t->open_copies.empty()) cp_async_commit();
   std::uint64_t start = t->time;
   while (!t->groups.empty() && long(t->groups.size()) > std::max(allowed, 0)) {
@@ -140,7 +138,7 @@ void cp_async_wait(int allowed, Where w) {
 void cp_async_arrive(void* bar, bool noinc, Where w) {
   Thread* t = current;
   if (!noinc) mbar_add_pending(bar, w);
-  Arrival a{bar, t, 0, 0, 0, {}};
+  Arrival a{bar, t, 0, 0, {}};
   Thread::Copier& unit = copier_of(t, nullptr);
   a.copier = unit.agent;
   a.clock = unit.clock++;

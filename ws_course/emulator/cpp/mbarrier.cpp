@@ -56,7 +56,7 @@ MBarrier& find(void* bar, const char* what, Where w, bool will_be_told = false) 
   return it->second;
 }
 
-void complete_if_due(const void* bar, MBarrier& b) {
+void complete_if_due(MBarrier& b) {
   if (b.pending || b.bytes) return;
   ++b.phase;
   b.expected = b.next_expected;
@@ -71,7 +71,6 @@ void complete_if_due(const void* bar, MBarrier& b) {
     t->time = std::max(t->time, b.time);
     wake(t);
   }
-  (void)bar;
 }
 
 void acquire(Thread* t, const MBarrier& b) {
@@ -134,7 +133,7 @@ std::uint64_t mbar_arrive(void* bar, std::uint32_t count, const char* what, Wher
   b.ever[t->agent] = true;
   b.pending -= count;
   if (drop) b.next_expected -= count;
-  complete_if_due(bar, b);
+  complete_if_due(b);
   if (--t->countdown <= 0) maybe_yield();
   return token;
 }
@@ -147,7 +146,7 @@ void mbar_async_arrive(void* bar, Agent copier, Clock clock, std::uint64_t time)
   b.meeting.add(Clocks{}, copier, clock);
   b.time = std::max(b.time, time);
   b.pending -= 1;
-  complete_if_due(bar, b);
+  complete_if_due(b);
 }
 void mbar_touch(void* bar, const char* what, Where w) { find(bar, what, w, true); }
 void mbar_async_complete(void* bar, std::int64_t bytes, Agent copier, Clock clock, std::uint64_t time) {
@@ -157,7 +156,7 @@ void mbar_async_complete(void* bar, std::int64_t bytes, Agent copier, Clock cloc
   b.meeting.add(Clocks{}, copier, clock);
   b.time = std::max(b.time, time);
   b.bytes -= bytes;
-  complete_if_due(bar, b);
+  complete_if_due(b);
 }
 void mbar_add_pending(void* bar, Where w) { ++find(bar, "cp.async.mbarrier.arrive", w).pending; }
 
@@ -165,7 +164,7 @@ void mbar_expect_tx(void* bar, std::int64_t bytes, Where w) { find(bar, "mbarrie
 void mbar_complete_tx(void* bar, std::int64_t bytes, Where w) {
   MBarrier& b = find(bar, "mbarrier.complete_tx", w);
   b.bytes -= bytes;
-  complete_if_due(bar, b);
+  complete_if_due(b);
 }
 
 bool mbar_test(void* bar, std::uint64_t token, const char* what, Where w) {
@@ -199,7 +198,6 @@ void mbar_wait_parity(void* bar, unsigned parity, const char* what, Where w) {
   }
   acquire(current, b);
 }
-std::uint32_t mbar_pending(std::uint64_t) { return 1; }
 
 void reset_mbarriers() {
   for (auto it = table.begin(); it != table.end();) it = is_shared(it->first) ? table.erase(it) : std::next(it);
@@ -229,7 +227,7 @@ Arrivers arrivers_of(const MBarrier& b, const void* owner) {
   return any ? Arrivers::finished : Arrivers::none;
 }
 
-const char* mbarrier_hint(const Thread*, const MBarrier& b, long long arrived) {
+const char* mbarrier_hint(const MBarrier& b, long long arrived) {
   if (b.bytes) return "the bytes announced with expect_tx must equal the bytes that the copies of this phase really move";
   if (b.owner && b.unified && arrived > 0)
     return "all four calls of a unified pipeline are calls of the whole group: inside `if (role)` the other threads never arrive. For roles, make a "
@@ -288,7 +286,7 @@ std::string describe_mbarrier_wait(const Thread* t, std::string& hint) {
     for (auto& [warp, n] : warps) r += text("%s%u", comma, warp), comma = ", ";
     r += ")";
   }
-  hint = mbarrier_hint(t, b, arrived);
+  hint = mbarrier_hint(b, arrived);
   return r;
 }
 

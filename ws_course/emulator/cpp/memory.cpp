@@ -174,10 +174,9 @@ void missing_fence(Thread* t, const void* p, SiteId site, const Record& w) {
           place_of(t, site, "asynchronous copy"), {other}, {}});
 }
 
-[[noreturn]] void out_of_bounds(Thread* t, const void* p, std::size_t bytes, bool write, SiteId site, const std::string& where) {
+[[noreturn]] void out_of_bounds(Thread* t, std::size_t bytes, bool write, SiteId site, const std::string& where) {
   stop({"out-of-bounds", text("%s %s %zu bytes %s", who(t).c_str(), write ? "writes" : "reads", bytes, where.c_str()),
         "check the index arithmetic and the guard for the last, partial tile", "", place_of(t, site), {}, {}});
-  (void)p;
 }
 
 // One access to one 4-byte cell. `mask`: which of its bytes.
@@ -247,7 +246,6 @@ void begin_launch(std::size_t dynamic_bytes, bool new_library) {
   shared.dynamic = dynamic_bytes;
   shared.dynamic_offset = 0;
 }
-std::size_t static_shared_bytes() { return shared.counted; }
 
 unsigned reserve_shared(std::size_t bytes, std::size_t align, const char* name, Shape shape, Where w) {
   if (align < 16) align = 16;
@@ -418,15 +416,15 @@ namespace {
     if (v.offset <= offset && (!near || v.offset > near->offset)) near = &v;
   for (const Variable& v : shared.variables)
     if (!near && v.offset > offset && v.offset - offset <= 1024 && v.shape.element)
-      out_of_bounds(t, p, bytes, write, site,
+      out_of_bounds(t, bytes, write, site,
                     text("at %s[-%zu], before the start of the shared array", v.name.c_str(), (v.offset - offset + v.shape.element - 1) / v.shape.element));
   if (!near || (shared.dynamic && offset >= shared.dynamic_offset))
-    out_of_bounds(t, p, bytes, write, site,
+    out_of_bounds(t, bytes, write, site,
                   shared.dynamic ? text("at byte %zu of dynamic shared memory, but the launch gave %zu bytes (smem=%zu)", offset - shared.dynamic_offset,
                                         shared.dynamic, shared.dynamic)
                                  : "of dynamic shared memory, but the launch gave none (smem=0)");
   Shape flat{near->shape.element, 1, {}};
-  out_of_bounds(t, p, bytes, write, site,
+  out_of_bounds(t, bytes, write, site,
                 text("at %s, but `%s` has %zu elements", indexed(near->name, flat, offset - near->offset).c_str(), near->name.c_str(),
                      near->bytes / std::max<std::size_t>(near->shape.element, 1)));
 }
@@ -440,10 +438,10 @@ namespace {
   };
   for (const Buffer& b : global.buffers)
     if (!best || distance(b) < distance(*best)) best = &b;
-  if (!best) out_of_bounds(t, p, bytes, write, site, "of global memory that belongs to no argument");
+  if (!best) out_of_bounds(t, bytes, write, site, "of global memory that belongs to no argument");
   long index = long((offset - std::ptrdiff_t(best->offset)) / std::ptrdiff_t(best->element));
   if (offset < std::ptrdiff_t(best->offset)) index = -long((best->offset - offset + best->element - 1) / best->element);
-  out_of_bounds(t, p, bytes, write, site,
+  out_of_bounds(t, bytes, write, site,
                 text("at %s[%ld], but %s has %zu elements", best->name.c_str(), index, best->name.c_str(), best->bytes / best->element));
 }
 }  // namespace
@@ -540,7 +538,7 @@ bool check_device_variable(Thread* t, const void* p, std::size_t bytes, AccessKi
   const Variable* v = device_variable(offset);
   if (!v) return false;
   if (offset + bytes > v->offset + v->bytes)
-    out_of_bounds(t, p, bytes, kind.write, site, text("across the end of `%s`", v->name.c_str()));
+    out_of_bounds(t, bytes, kind.write, site, text("across the end of `%s`", v->name.c_str()));
   t->time += 4;
   if (kind.write) ++world.progress;
   check_cells(device.cells + offset / 4, offset, t, p, bytes, kind, site, false);

@@ -12,8 +12,6 @@ constexpr std::size_t kSlab = 256u << 10;       // address space of one block's 
 constexpr std::size_t kSharedLimit = 227u << 10;  // CUDA C++ Programming Guide, compute capability 9.0, opt-in per block
 constexpr std::size_t kSharedStatic = 48u << 10;
 
-enum class Access { read, write };
-
 void make_shared_arena(unsigned live_blocks);
 void open_slab(Block& b, unsigned slot);  // fresh, uninitialised shared memory
 void map_global(const char* path, std::size_t bytes);
@@ -21,7 +19,6 @@ unsigned char* global_base();
 void add_global_buffer(std::size_t offset, std::size_t bytes, const std::string& name, std::size_t element);
 bool known_buffer(std::size_t offset);  // an array may be passed twice
 void begin_launch(std::size_t dynamic_bytes, bool new_library);
-std::size_t static_shared_bytes();
 
 // One access by `t`, or by an asynchronous unit on its behalf (`copier` not 0). Returns false if the address is not device memory that is tracked.
 struct AccessKind {
@@ -45,7 +42,6 @@ std::string name_of(const void* p);        // "tile[3][17]", "full[1]", "out[5]"
 bool guarded(const void* p, std::string& where);  // an address near the arguments that belongs to none
 std::string variable_of(const void* p);    // "tile"
 bool is_global(const void* p);
-bool is_stack_or_other(const void* p);
 void poison(void* p, std::size_t bytes);   // what an asynchronous copy leaves there until it is waited for
 
 }  // namespace ws_emu

@@ -90,7 +90,6 @@ bool mbar_test(void* bar, std::uint64_t token, const char* what, Where w);
 bool mbar_test_parity(void* bar, unsigned parity, const char* what, Where w);
 void mbar_wait(void* bar, std::uint64_t token, const char* what, Where w);
 void mbar_wait_parity(void* bar, unsigned parity, const char* what, Where w);
-std::uint32_t mbar_pending(std::uint64_t token);
 
 // ---- asynchronous copies ------------------------------------------------------------------------------------------
 void copy_now(void* dst, const void* src, std::size_t bytes, Where w);  // by this thread, checked

@@ -65,7 +65,6 @@ WS_QUIET inline void atomic_store(T* at, V v, Order order, Where w) {
   *at = T(v);
   atomic_end(at, changed, order);
 }
-inline void on_branch() {}
 
 // ldmatrix: lanes 8i to 8i+7 give the row addresses of matrix i; each lane gets two neighbouring elements of row lane/4.
 WS_QUIET inline void load_matrix(unsigned* out, int matrices, const void* row, bool transpose, Where w) {
