@@ -1,0 +1,30 @@
+"""One run as a timeline: the spans of every warp, and what they are worth (an order, a time, a model)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ws_course.runtime.result import Span
+
+TICKS = "ticks"
+"""The unit of an emulated order: ticks count events, they are no time."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Hold the spans of one run and say where they come from.
+
+    ``unit`` is "ns" or :data:`TICKS`; ``label`` is the provenance in words: "emulated order", "recorded (NVIDIA H200,
+    2026-11-29)", "measured now (…)" or "modelled (…)". The n-th tile of a CTA (0-based, in the order of its ``item``
+    numbers) goes through ring slot ``n % stages``; ``stages`` is 0 for a kernel without a ring. ``kernel`` and
+    ``params`` name what ran.
+    """
+
+    title: str
+    spans: tuple[Span, ...]
+    label: str
+    unit: str = "ns"
+    stages: int = 0
+    kernel: str = ""
+    params: Mapping[str, int] = field(default_factory=dict)
