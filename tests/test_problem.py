@@ -58,3 +58,14 @@ def test_tolerance_admits_float32_and_no_missing_term(intensity):
 def test_refuses_numbers_that_are_no_work(wrong):
     with pytest.raises(ValueError, match="="):
         TileProblem(**wrong)
+
+
+def test_tiles_that_share_a_matrix_of_b():
+    problem = TileProblem(5, tile=8, share=2)
+    a, b = problem.inputs()
+    assert a.shape == (5, 8, 8) and b.shape == problem.shape_b == (3, 8, 8)
+    want = np.stack([a[i].astype(np.float64) @ b[i // 2] for i in range(5)])
+    np.testing.assert_allclose(problem.reference(), want, rtol=1e-6)
+    assert problem.bytes == 4 * 8 * 8 * (5 + 3 + 5)
+    with pytest.raises(ValueError, match="share=0"):
+        TileProblem(1, share=0)

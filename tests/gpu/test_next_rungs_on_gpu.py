@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ws_course import device
-from ws_course.kernels.catalog import NEXT, get
+from ws_course.kernels.catalog import HOPPER, get
 from ws_course.problem import TileProblem
 from ws_course.runtime import Kernel, tiles
 
@@ -18,7 +18,7 @@ pytestmark = [
 
 VARIANTS = [
     (spec, params)
-    for spec in NEXT
+    for spec in HOPPER
     for params in (
         {},
         {"TILE": 32},

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ws_course.kernels import catalog
-from ws_course.kernels.catalog import ABLATIONS, LADDER, NEXT, get
+from ws_course.kernels.catalog import ABLATIONS, HOPPER, LADDER, get
 
 ALL = (*LADDER, *ABLATIONS)
 each = pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.name)
@@ -23,7 +23,7 @@ def test_the_ladder_is_complete_and_in_order():
 
 def test_every_file_is_in_the_catalog():
     files = {path for folder in ("tile", "matmul", "measure") for path in (catalog.FOLDER / folder).glob("*.cu")}
-    assert files == {spec.path for spec in (*ALL, *NEXT)} | set(catalog.MEASURE.values()) | {catalog.MATMUL}
+    assert files == {spec.path for spec in (*ALL, *HOPPER)} | set(catalog.MEASURE.values()) | {catalog.MATMUL}
 
 
 @each
@@ -41,7 +41,7 @@ def test_every_constant_is_used_and_checked(spec):
     for name in spec.defaults:
         assert re.search(rf"\b{name}\b", code)
         assert any(name in line for line in code.splitlines() if line.startswith("static_assert"))
-    used = set(re.findall(r"\b(TILE|STAGES|LOADER_WARPS|STORER_WARPS|COMPUTE_THREADS|INTENSITY)\b", code))
+    used = set(re.findall(r"\b(TILE|STAGES|LOADER_WARPS|STORER_WARPS|COMPUTE_THREADS|INTENSITY|SHARE)\b", code))
     assert used == set(spec.defaults)
 
 
@@ -89,6 +89,7 @@ def test_defines_hold_every_constant():
         "TILE": 64,
         "COMPUTE_THREADS": 128,
         "INTENSITY": 1,
+        "SHARE": 1,
         "STAGES": 3,
     }
 

@@ -9,7 +9,7 @@ import pytest
 
 from ws_course.build import nvrtc
 from ws_course.faults import FaultKind
-from ws_course.kernels.catalog import NEXT, get
+from ws_course.kernels.catalog import HOPPER, get
 from ws_course.problem import TileProblem
 from ws_course.runtime import Kernel, tiles
 
@@ -23,7 +23,7 @@ SMALL = {
 }
 """The smallest tile and block that each file allows: the same protocol, in less time."""
 
-each = pytest.mark.parametrize("spec", NEXT, ids=lambda spec: spec.name)
+each = pytest.mark.parametrize("spec", HOPPER, ids=lambda spec: spec.name)
 
 
 def launch(spec, count, grid, source=None, seeds=SEEDS, seed=0, counter=None, **params):
@@ -67,7 +67,7 @@ def test_equals_numpy_and_is_silent(spec, stages, count, grid):
 
 VARIANTS = [
     (spec, params)
-    for spec in NEXT
+    for spec in HOPPER
     for params in (
         {"INTENSITY": 3},
         {"STAGES": 4},
@@ -189,7 +189,7 @@ OWN = {
 
 
 def planted():
-    for spec in NEXT:
+    for spec in HOPPER:
         level = int(spec.name[5:7])
         for name, old, new, kinds in RING + BYTES * (level >= 6) + SWIZZLED * (level >= 7) + OWN[spec.name]:
             yield pytest.param(spec, old, new, kinds, id=f"{spec.name[5:7]}: {name}")

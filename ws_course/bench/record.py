@@ -12,7 +12,7 @@ from statistics import median
 SCHEMA = 1
 RECORDS = Path(__file__).parent / "records"
 
-FIXED = {"INTENSITY": 1, "COMPUTE_THREADS": 128}
+FIXED = {"TILE": 64, "INTENSITY": 1, "COMPUTE_THREADS": 128, "SHARE": 1}
 """What :meth:`Record.find` takes for constants that are not given: comparisons hold them equal."""
 
 

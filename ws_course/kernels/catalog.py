@@ -36,6 +36,10 @@ class KernelSpec:
     maps: bool = False
     counter: bool = False
 
+    def cluster(self, **params: int) -> int:
+        """Return the CTAs of one cluster, 1 for a kernel that knows none; raises as :meth:`defines`."""
+        return self.defines(**params).get("CLUSTER", 1)
+
     @property
     def path(self) -> Path:
         """Return the path of the ``.cu`` file."""
@@ -90,8 +94,8 @@ def _stage_bytes(constants: Mapping[str, int]) -> int:
     return 2 * 4 * constants["TILE"] ** 2  # a tile of A and one of B
 
 
-_TILE = {"TILE": 64, "COMPUTE_THREADS": 128, "INTENSITY": 1}
-_TILE_CHOICES = {"TILE": (32, 64), "COMPUTE_THREADS": (128, 256), "INTENSITY": (1, 2, 4, 8)}
+_TILE = {"TILE": 64, "COMPUTE_THREADS": 128, "INTENSITY": 1, "SHARE": 1}
+_TILE_CHOICES = {"TILE": (32, 64), "COMPUTE_THREADS": (128, 256), "INTENSITY": (1, 2, 4, 8), "SHARE": (1, 8)}
 
 LADDER: tuple[KernelSpec, ...] = (
     KernelSpec(
@@ -177,7 +181,7 @@ _HOPPER = ("sm_90a", "sm_100a")
 _RING = {**_TILE, "STAGES": 3}
 _RING_CHOICES = {**_TILE_CHOICES, "STAGES": (2, 3, 4)}
 
-NEXT: tuple[KernelSpec, ...] = (
+HOPPER: tuple[KernelSpec, ...] = (
     KernelSpec(
         name="tile_05_mbarrier_ring",
         file="tile/tile_05_mbarrier_ring.cu",
@@ -243,7 +247,7 @@ NEXT: tuple[KernelSpec, ...] = (
         counter=True,
     ),
 )
-"""The rungs that follow the ladder: they need Hopper or later, and are not part of its records and lessons yet."""
+"""The rungs that follow the ladder in lessons 06 to 11; they need compute capability 9.0 (Hopper) or later."""
 
 MEASURE: dict[str, Path] = {
     name: FOLDER / "measure" / f"{name}.cu" for name in ("compare", "fma_peak", "latency", "pass_left_racy")
@@ -256,8 +260,8 @@ MATMUL = FOLDER / "matmul" / "matmul_shared.cu"
 
 def get(name: str) -> KernelSpec:
     """Return the kernel called ``name``; raise ``KeyError`` with the names that exist."""
-    for spec in (*LADDER, *ABLATIONS, *NEXT):
+    for spec in (*LADDER, *ABLATIONS, *HOPPER):
         if spec.name == name:
             return spec
-    names = ", ".join(spec.name for spec in (*LADDER, *ABLATIONS, *NEXT))
+    names = ", ".join(spec.name for spec in (*LADDER, *ABLATIONS, *HOPPER))
     raise KeyError(f"no kernel is called {name!r}: there are {names}")

@@ -20,7 +20,7 @@ constexpr int COLUMNS = TILE / 4;                        // columns of a tile, i
 constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes ROWS x 4 elements of C
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
 static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
-static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
+static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
 
 struct SharedStorage {
   float4 a[TILE_FLOATS / 4];
@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS, 1)
     {
       ws::Span span(ws::Work::load, tile);
       load(s.a, A + at);
-      load(s.b, B + at);
+      load(s.b, B + size_t(tile / SHARE) * TILE_FLOATS);
     }
     __syncthreads();  // 1: written -> read. Nobody computes before the last thread has stored its part
     float4 c[ROWS] = {};

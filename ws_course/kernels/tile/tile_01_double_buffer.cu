@@ -21,7 +21,7 @@ constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;     // a thread computes
 constexpr int VECTORS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // float4 of A, and as many of B, that a thread moves
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
 static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
-static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
+static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
 
 struct SharedStorage {
   float4 a[2][TILE_FLOATS / 4];
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS, 1)
   if (int(blockIdx.x) < tiles) {
     ws::Span span(ws::Work::load, blockIdx.x);
     fetch(a, A + size_t(blockIdx.x) * TILE_FLOATS);
-    fetch(b, B + size_t(blockIdx.x) * TILE_FLOATS);
+    fetch(b, B + size_t(blockIdx.x / SHARE) * TILE_FLOATS);
     put(s.a[0], a);
     put(s.b[0], b);
   }
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS, 1)
     if (next < tiles) {
       ws::Span span(ws::Work::load, next);
       fetch(a, A + size_t(next) * TILE_FLOATS);
-      fetch(b, B + size_t(next) * TILE_FLOATS);
+      fetch(b, B + size_t(next / SHARE) * TILE_FLOATS);
     }
     float4 c[ROWS] = {};
     {

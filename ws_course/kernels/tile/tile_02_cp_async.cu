@@ -26,7 +26,7 @@ constexpr int COLUMNS = TILE / 4;                        // columns of a tile, i
 constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes ROWS x 4 elements of C
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
 static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
-static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
+static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
 static_assert(STAGES >= 2, "one stage to read and at least one to fill");
 
 struct SharedStorage {
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(COMPUTE_THREADS, 1)
   auto load_next = [&] {
     if (next < tiles) {
       ws::Span span(ws::Work::load, next);
-      load(s, fill, A + size_t(next) * TILE_FLOATS, B + size_t(next) * TILE_FLOATS, pipe);
+      load(s, fill, A + size_t(next) * TILE_FLOATS, B + size_t(next / SHARE) * TILE_FLOATS, pipe);
       next += gridDim.x;
       fill = (fill + 1) % STAGES;
     }

@@ -30,7 +30,7 @@ constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes RO
 constexpr int LOADER_THREADS = 32 * LOADER_WARPS, STORER_THREADS = 32 * STORER_WARPS;
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
 static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
-static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
+static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
 static_assert(STAGES >= 1 && LOADER_WARPS >= 1 && STORER_WARPS >= 1, "every role needs a warp and a stage");
 static_assert(LOADER_THREADS + COMPUTE_THREADS + STORER_THREADS <= 1024, "a block holds at most 1024 threads");
 
@@ -63,7 +63,7 @@ __device__ void load(SharedStorage& s, const float* A, const float* B, int tiles
   int stage = 0;
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, stage = (stage + 1) % STAGES) {
     const float4* a = reinterpret_cast<const float4*>(A + size_t(tile) * TILE_FLOATS);
-    const float4* b = reinterpret_cast<const float4*>(B + size_t(tile) * TILE_FLOATS);
+    const float4* b = reinterpret_cast<const float4*>(B + size_t(tile / SHARE) * TILE_FLOATS);
     loaded.producer_acquire();  // empty[stage]: the compute threads have released it
     ws::Span span(ws::Work::load, tile);
     cuda::memcpy_async(loaders, s.a[stage], a, bytes, loaded);

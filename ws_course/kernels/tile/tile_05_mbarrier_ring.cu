@@ -27,7 +27,7 @@ constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes RO
 constexpr int LOADER_THREADS = 32 * LOADER_WARPS;
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
 static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
-static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
+static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
 static_assert(STAGES >= 1 && LOADER_WARPS >= 1, "every role needs a warp and a stage");
 
 using Barrier = cuda::std::uint64_t;
@@ -75,7 +75,7 @@ __device__ void load(SharedStorage& s, const float* A, const float* B, int tiles
   PipelineState at{0, 1};
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, at.advance()) {
     const float4* a = reinterpret_cast<const float4*>(A + size_t(tile) * TILE_FLOATS);
-    const float4* b = reinterpret_cast<const float4*>(B + size_t(tile) * TILE_FLOATS);
+    const float4* b = reinterpret_cast<const float4*>(B + size_t(tile / SHARE) * TILE_FLOATS);
     producer_acquire(s, at);  // empty[stage]: the compute threads have released it
     ws::Span span(ws::Work::load, tile);
 #pragma unroll 8

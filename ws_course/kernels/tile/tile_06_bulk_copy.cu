@@ -29,7 +29,7 @@ constexpr int LOADER_THREADS = 32;  // a whole warp, so that roles begin at warp
 constexpr unsigned TILE_BYTES = TILE_FLOATS * sizeof(float), STAGE_BYTES = 2 * TILE_BYTES;
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
 static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
-static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
+static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
 static_assert(STAGES >= 1, "a tile needs a stage");
 static_assert(TILE_BYTES % 16 == 0 && STAGE_BYTES < 1 << 20, "whole 16 bytes, and no more than a barrier can count");
 
@@ -86,7 +86,7 @@ __device__ void load(SharedStorage& s, const float* A, const float* B, int tiles
     ws::Span span(ws::Work::load, tile);
     producer_expect(s, at);  // full[stage]: my arrival, and the bytes of both tiles
     copy(s.a[at.stage], A + size_t(tile) * TILE_FLOATS, s.full[at.stage]);
-    copy(s.b[at.stage], B + size_t(tile) * TILE_FLOATS, s.full[at.stage]);
+    copy(s.b[at.stage], B + size_t(tile / SHARE) * TILE_FLOATS, s.full[at.stage]);
   }
 }
 // [/load]

@@ -35,7 +35,7 @@ constexpr unsigned TILE_BYTES = TILE_FLOATS * sizeof(float), STAGE_BYTES = 2 * T
 static_assert(TILE == 32 || TILE == 64, "a box has at most 256 lines, and four rows of A must differ in their lines");
 static_assert(COMPUTE_THREADS % 64 == 0, "warps of 4 x 8 threads that fill a row, and rows of a thread 8 lines apart");
 static_assert(ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
-static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
+static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
 static_assert(STAGES >= 1, "a tile needs a stage");
 
 using Barrier = cuda::std::uint64_t;
@@ -82,12 +82,12 @@ __device__ void consumer_release(SharedStorage& s, PipelineState at) { ptx::mbar
 __device__ void load(SharedStorage& s, const CUtensorMap& A, const CUtensorMap& B, int tiles) {
   PipelineState at{0, 1};
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, at.advance()) {
-    const int box[3] = {0, 0, tile};
+    const int box[3] = {0, 0, tile}, shared_box[3] = {0, 0, tile / SHARE};
     producer_acquire(s, at);  // empty[stage]: the compute threads have released it
     ws::Span span(ws::Work::load, tile);
     producer_expect(s, at);  // full[stage]: my arrival, and the bytes of both tiles
     ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, s.a[at.stage], &A, box, &s.full[at.stage]);
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, s.b[at.stage], &B, box, &s.full[at.stage]);
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, s.b[at.stage], &B, shared_box, &s.full[at.stage]);
   }
 }
 // [/load]

@@ -44,7 +44,7 @@ static_assert(COMPUTE_THREADS % 64 == 0, "warps of 4 x 8 threads that fill a row
 static_assert(COMPUTE_THREADS % 128 == 0, "roles are warpgroups");
 static_assert(CTAS >= 1 && LAUNCH_REGISTERS >= 24 && LAUNCH_REGISTERS <= 240, "CTAS leaves 24 to 240 for a thread");
 static_assert(ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
-static_assert(INTENSITY >= 1, "the product is done INTENSITY times and summed");
+static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
 static_assert(STAGES >= 1, "a tile needs a stage");
 
 using Barrier = cuda::std::uint64_t;
@@ -102,13 +102,13 @@ __device__ int take(int* next, int tiles) {
 __device__ void load(SharedStorage& s, const CUtensorMap& A, const CUtensorMap& B, int tiles, int* next) {
   PipelineState at{0, 1};
   for (int tile = blockIdx.x; tile < tiles; tile = take(next, tiles), at.advance()) {
-    const int box[3] = {0, 0, tile};
+    const int box[3] = {0, 0, tile}, shared_box[3] = {0, 0, tile / SHARE};
     producer_acquire(s, at);  // empty[stage]: compute threads and storer have released it
     ws::Span span(ws::Work::load, tile);
     s.tile[at.stage] = tile;
     producer_expect(s, at);  // full[stage]: the tile's number is written, and the bytes of both tiles will come
     ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, s.a[at.stage], &A, box, &s.full[at.stage]);
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, s.b[at.stage], &B, box, &s.full[at.stage]);
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, s.b[at.stage], &B, shared_box, &s.full[at.stage]);
   }
   producer_acquire(s, at);  // empty[stage]: as above
   s.tile[at.stage] = END;
