@@ -1,0 +1,180 @@
+// What a product of two tiles costs out of shared memory, and what a handoff costs, with no global traffic at all.
+//
+// The work        WORK 0 none, 1 one product of 64 x 64 x 64 as the ladder does it, 2 a tile of A and of B from registers
+//                 to shared memory. It is done `times` times, with a handoff after each.
+// The handoff     HANDOFF 0 none, 1 __syncthreads, 2 all compute threads arrive at an mbarrier and wait for it, 3 they
+//                 arrive at one (empty), another warp waits for it and arrives at a second (full), for which they wait.
+// The layout      LAYOUT 0 rows in order and a warp of 2 x 16 threads, 1 the copy engine's swizzle and a warp of 4 x 8.
+// The background  BACKGROUND 0 none, 1 one thread copies two tiles from the L2 cache to shared memory, again and again,
+//                 by bulk copies, 2 LOADER_WARPS warps do so by cp.async: `loaded` counts how often, of all CTAs.
+// Constraints     block = THREADS + 32 LOADER_WARPS; dynamic shared memory = 32 KiB, and as much again with a background;
+//                 HANDOFF 3 and BACKGROUND 1 use one loader warp; HANDOFF 2 and 3 and BACKGROUND 1 need capability 9.0.
+#include <cuda/ptx>
+#include <cuda_pipeline.h>
+#pragma nv_diag_suppress 177  // some variants leave a variable unused
+
+#ifndef THREADS
+#define THREADS 128
+#endif
+#ifndef WORK
+#define WORK 1
+#endif
+#ifndef HANDOFF
+#define HANDOFF 0
+#endif
+#ifndef LAYOUT
+#define LAYOUT 0
+#endif
+#ifndef BACKGROUND
+#define BACKGROUND 0
+#endif
+#ifndef LOADER_WARPS
+#define LOADER_WARPS 0
+#endif
+
+namespace ptx = cuda::ptx;
+
+constexpr int TILE_FLOATS = 64 * 64;
+constexpr int COLUMNS = 16;                      // columns of a tile, in float4
+constexpr int ROWS = TILE_FLOATS / 4 / THREADS;  // a thread computes ROWS x 4 elements of C
+constexpr int STAGE = TILE_FLOATS / 2;           // float4 of A and B
+constexpr int LOADER_THREADS = 32 * LOADER_WARPS;
+constexpr unsigned STAGE_BYTES = STAGE * sizeof(float4);
+static_assert(!(HANDOFF == 1 && LOADER_WARPS > 0), "__syncthreads is for a block without roles");
+static_assert(!(HANDOFF == 3 && (BACKGROUND || LOADER_WARPS != 1)), "the other warp hands back, and does nothing else");
+
+using Barrier = cuda::std::uint64_t;
+
+__device__ unsigned swizzled(unsigned i) { return LAYOUT ? i ^ (i / 8 % 8) : i; }
+__device__ unsigned row_of(unsigned thread) {
+  return LAYOUT ? thread / 32 / (COLUMNS / 8) * 4 + thread % 32 / 8 : thread / COLUMNS * ROWS;
+}
+__device__ unsigned column_of(unsigned thread) {
+  return LAYOUT ? thread / 32 % (COLUMNS / 8) * 8 + thread % 8 : thread % COLUMNS;
+}
+constexpr int ROW_STEP = LAYOUT ? THREADS / COLUMNS : 1;
+
+__device__ void multiply_add(float4& c, float a, const float4& b) {
+  c.x += a * b.x;
+  c.y += a * b.y;
+  c.z += a * b.z;
+  c.w += a * b.w;
+}
+
+// The inner loop of the ladder: for every four steps of k, ROWS vectors of A, 4 of B and 16 ROWS multiply-adds.
+__device__ void multiply(const float4* a, const float4* b, float4 (&c)[ROWS], unsigned row, unsigned column) {
+#pragma unroll 8
+  for (unsigned k = 0; k < COLUMNS; ++k) {
+    const float4* rows = a + swizzled(row * COLUMNS + k);
+    float4 y[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) y[i] = b[k / 2 * 8 * COLUMNS + swizzled((k % 2 * 4 + i) * COLUMNS + column)];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+      const float4 x = rows[r * ROW_STEP * COLUMNS];
+      multiply_add(c[r], x.x, y[0]);
+      multiply_add(c[r], x.y, y[1]);
+      multiply_add(c[r], x.z, y[2]);
+      multiply_add(c[r], x.w, y[3]);
+    }
+  }
+}
+
+__device__ void put(float4* to, const float4 (&registers)[STAGE / THREADS], int thread) {
+#pragma unroll
+  for (int i = 0; i < STAGE / THREADS; ++i) to[i * THREADS + thread] = registers[i];
+}
+
+__device__ void wait(Barrier& barrier, unsigned parity) {
+#if HANDOFF >= 2 || BACKGROUND == 1
+  while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {}
+#endif
+}
+
+__device__ void arrive(Barrier& barrier) {
+#if HANDOFF >= 2
+  ptx::mbarrier_arrive(&barrier);
+#endif
+}
+
+// Copies until the compute threads are done; returns how many stages this thread has seen land.
+__device__ unsigned background(float4* to, const float4* from, Barrier& landed, const volatile int& done) {
+  unsigned stages = 0;
+#if BACKGROUND == 1
+  if (threadIdx.x != THREADS) return 0;
+  for (; !done; ++stages) {
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &landed, STAGE_BYTES);
+    ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to, from, STAGE_BYTES, &landed);
+    wait(landed, stages & 1);
+  }
+#elif BACKGROUND == 2
+  for (; !done; ++stages) {
+#pragma unroll 8
+    for (int i = threadIdx.x - THREADS; i < STAGE; i += LOADER_THREADS) {
+      __pipeline_memcpy_async(&to[i], &from[i], sizeof(float4));
+    }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+  }
+  if (threadIdx.x != THREADS) return 0;
+#endif
+  return stages;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS + LOADER_THREADS, 1)
+    compute_tile(const float4* from, float4* to, int times, unsigned* loaded) {
+  extern __shared__ float4 tiles[];
+  __shared__ Barrier full, empty, landed;
+  __shared__ int done;
+  const int thread = threadIdx.x;
+  for (int i = thread; i < STAGE; i += THREADS + LOADER_THREADS) tiles[i] = from[i];
+  if (thread == 0) {
+    done = 0;
+#if HANDOFF >= 2 || BACKGROUND == 1
+    ptx::mbarrier_init(&full, 1);
+    ptx::mbarrier_init(&empty, THREADS);
+    ptx::mbarrier_init(&landed, 1);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+#endif
+  }
+  __syncthreads();  // tiles and barriers written -> used
+  if (thread >= THREADS) {
+#if HANDOFF == 3
+    if (thread == THREADS) {
+      for (int i = 0; i < times; ++i) {
+        wait(empty, i & 1);
+        arrive(full);
+      }
+    }
+#endif
+    if (BACKGROUND) {
+      const unsigned stages = background(tiles + STAGE, from, landed, done);
+      if (stages) atomicAdd(loaded, stages);
+    }
+    return;
+  }
+  float4 c[ROWS] = {};
+  float4 registers[STAGE / THREADS] = {};
+  const unsigned row = row_of(thread), column = column_of(thread);
+#pragma unroll 1
+  for (int i = 0; i < times; ++i) {
+    if (WORK == 1) multiply(tiles, tiles + STAGE / 2, c, row, column);
+    if (WORK == 2) {
+#pragma unroll
+      for (int r = 0; r < STAGE / THREADS; ++r) registers[r].x += 1;
+      put(tiles, registers, thread);
+    }
+#if HANDOFF == 1
+    __syncthreads();
+#elif HANDOFF == 2
+    arrive(empty);
+    wait(empty, i & 1);
+#elif HANDOFF == 3
+    arrive(empty);
+    wait(full, i & 1);
+#endif
+  }
+  *const_cast<volatile int*>(&done) = 1;
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) to[(size_t(blockIdx.x) * THREADS + thread) * ROWS + r] = c[r];
+}
