@@ -8,6 +8,7 @@ from ws_course.faults import Fault
 from ws_course.runtime.kernel import Kernel
 from ws_course.runtime.launch import Launch
 from ws_course.runtime.result import Result
+from ws_course.runtime.spans import Window
 
 
 class BackendError(RuntimeError):
@@ -26,7 +27,7 @@ class Backend(Protocol):
         launch: Launch,
         *,
         seeds: int = 1,
-        trace: bool = False,
+        trace: bool | Window = False,
         timeout: float = 30.0,
         checks: bool = True,
     ) -> Result:

@@ -7,7 +7,7 @@ The rest of this module is what happens inside a process that uses the GPU: the 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from ws_course import device
 from ws_course.build import nvrtc
 from ws_course.faults import Fault, FaultKind
+from ws_course.runtime import spans
 from ws_course.runtime.arguments import Array, Bound, Map, Value, bind
 from ws_course.runtime.backends import BackendError
 from ws_course.runtime.gpu_worker import Job, Worker
@@ -48,26 +49,41 @@ class GpuBackend:
         launch: Launch,
         *,
         seeds: int = 1,
-        trace: bool = False,
+        trace: bool | spans.Window = False,
         timeout: float = 30.0,
         checks: bool = True,
     ) -> Result:
         """Compile, launch and wait; see :meth:`ws_course.runtime.kernel.Kernel.run`.
 
-        A GPU runs one schedule, its own, and neither records spans nor checks accesses: ``seeds``, ``trace`` and
-        ``checks`` change nothing here.
+        A GPU runs one schedule, its own, and does not check accesses: ``seeds`` and ``checks`` change nothing here.
+        ``trace`` builds the kernel with tracing, which costs some time, and brings its spans back in ns; a
+        :class:`ws_course.runtime.spans.Window` says which. ``Result.stats["trace"]`` then says how far to believe them:
+        "sms" (block to SM), "lost" (spans without room), "tick_ns", "mhz" and "fitted" of
+        :class:`ws_course.runtime.spans.Trace`.
         """
         gpu = first_gpu()
+        defines = {**kernel.defines, **({spans.DEFINE: 1} if trace else {})}
         try:
-            cubin = compile_for(gpu, kernel.source, kernel.entry, kernel.file, dict(kernel.defines))
+            cubin = compile_for(gpu, kernel.source, kernel.entry, kernel.file, defines)
         except nvrtc.CompileError as error:
             return Result(self.name, gpu.name, 0.0, faults=_compile_faults(error, kernel))
         except nvrtc.ToolchainError as error:
             raise BackendError(str(error)) from None
         bound = bind(cubin.parameters, args, kernel.entry)
-        answer = Worker.shared().run(Job(cubin, bound.arguments, launch, kernel.file), bound, timeout)
+        window = (trace if isinstance(trace, spans.Window) else spans.Window()).resolve(launch) if trace else None
+        answer = Worker.shared().run(Job(cubin, bound.arguments, launch, kernel.file, window), bound, timeout)
+        found, stats = (), answer.stats
+        if answer.records is not None:
+            decoded = spans.decode(answer.records, answer.mhz)
+            found, stats = decoded.spans, {**stats, "trace": decoded.facts()}
         return Result(
-            self.name, gpu.name, answer.seconds, faults=answer.faults, printed=answer.printed, stats=answer.stats
+            self.name,
+            gpu.name,
+            answer.seconds,
+            faults=answer.faults,
+            spans=found,
+            printed=answer.printed,
+            stats=stats,
         )
 
 
@@ -91,7 +107,7 @@ def architecture(gpu: device.Gpu) -> str:
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"
 
 
-def compile_for(gpu: device.Gpu, source: str, entry: str, file: str, defines: dict) -> nvrtc.Cubin:
+def compile_for(gpu: device.Gpu, source: str, entry: str, file: str, defines: Mapping[str, int | str]) -> nvrtc.Cubin:
     """Compile for one device; raises as :func:`ws_course.build.nvrtc.compile_cubin`."""
     return nvrtc.compile_cubin(source, entry, file=file, defines=defines, arch=architecture(gpu))
 
@@ -267,6 +283,21 @@ class Function:
         cu = _cu()
         return int(_ask(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(self._function, block, smem), "occupancy"))
 
+    def clusters(self, launch: Launch) -> int:
+        """Return how many clusters of a launch are resident on the device at once; raise as :meth:`prepare`."""
+        if not limits().clusters:
+            raise LaunchRefused("This GPU has no thread block clusters: they need compute capability 9.0 (Hopper).")
+        blocks = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
+        self._set("MAX_DYNAMIC_SHARED_SIZE_BYTES", launch.smem)
+        if blocks > 8:  # the portable size (CUDA C++ Programming Guide, "Thread Block Clusters")
+            self._set("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+        try:
+            return int(
+                _ask(_cu().cuOccupancyMaxActiveClusters(self._function, self._config(launch)), "counting clusters")
+            )
+        except DriverError as error:
+            raise LaunchRefused(f"A cluster of {blocks} blocks cannot be launched here ({error.name}).") from None
+
     def prepare(self, arguments: Sequence[int | bytes], launch: Launch) -> Callable[[], None]:
         """Return a function that launches once: ``arguments`` are device addresses or the bytes of scalars.
 
@@ -277,7 +308,7 @@ class Function:
         self._set("MAX_DYNAMIC_SHARED_SIZE_BYTES", launch.smem)
         config = self._config(launch)
         if launch.cluster != (1, 1, 1):
-            self._check_cluster(launch, config)
+            self._check_cluster(launch)
         buffers = [ctypes.create_string_buffer(_bytes(argument)) for argument in arguments]
         addresses = (ctypes.c_void_p * len(buffers))(*(ctypes.addressof(buffer) for buffer in buffers))
         cu, function = _cu(), self._function
@@ -286,6 +317,32 @@ class Function:
             _ask(cu.cuLaunchKernelEx(config, function, ctypes.addressof(addresses), 0), "launching the kernel")
 
         return fire
+
+    def arm(self, launch: Launch, window: spans.Window) -> Callable[[], np.ndarray] | None:
+        """Let the launches that follow write down their spans; None if this kernel was built without tracing.
+
+        ``window`` is resolved for ``launch``. The answer reads what was written, an array of
+        :func:`ws_course.runtime.spans.layout`, waits for the kernel, and clears it for the next launch.
+        """
+        cu = _cu()
+        answer = cu.cuModuleGetGlobal(self._module, spans.SYMBOL.encode())
+        if answer[0] == cu.CUresult.CUDA_ERROR_NOT_FOUND:
+            return None
+        _ask(answer[:1], "looking up where to trace")
+        layout = spans.layout(window, launch)
+        memory = zeros(layout.itemsize, np.uint8)
+        place = memory.data.ptr
+        control = np.array((place, window.blocks, window.events, window.first, window.last), spans.CONTROL)
+        _ask(cu.cuMemcpyHtoD(answer[1], control.ctypes.data, control.nbytes), "asking for a trace")
+        self._traced = memory  # launches write there as long as this function lives
+
+        def read() -> np.ndarray:
+            synchronize()
+            found = np.frombuffer(download(memory).tobytes(), layout.base).reshape(layout.shape)
+            _ask(cu.cuMemsetD8(place, 0, layout.itemsize), "clearing memory")
+            return found
+
+        return read
 
     def _config(self, launch: Launch) -> object:
         cu = _cu()
@@ -328,17 +385,9 @@ class Function:
                 f"{resident} fit on this GPU. Use a smaller grid and a grid-stride loop."
             )
 
-    def _check_cluster(self, launch: Launch, config: object) -> None:
-        if not limits().clusters:
-            raise LaunchRefused("This GPU has no thread block clusters: they need compute capability 9.0 (Hopper).")
-        blocks = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
-        if blocks > 8:  # the portable size (CUDA C++ Programming Guide, "Thread Block Clusters")
-            self._set("NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
-        try:
-            fits = _ask(_cu().cuOccupancyMaxActiveClusters(self._function, config), "counting clusters")
-        except DriverError as error:
-            raise LaunchRefused(f"A cluster of {blocks} blocks cannot be launched here ({error.name}).") from None
-        if not fits:
+    def _check_cluster(self, launch: Launch) -> None:
+        if not self.clusters(launch):
+            blocks = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
             raise LaunchRefused(
                 f"No cluster of {blocks} blocks fits on this GPU with {launch.threads} threads and {launch.smem} bytes "
                 "of dynamic shared memory a block: use a smaller cluster or less shared memory."
@@ -418,6 +467,12 @@ def elapsed_ms(work: Callable[[], None]) -> float:
             cu.cuEventDestroy(event)
 
 
+def nominal_mhz() -> float:
+    """Return the highest clock of the SMs in MHz, which the device need not hold."""
+    khz = _cu().CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CLOCK_RATE
+    return int(_ask(_cu().cuDeviceGetAttribute(khz, 0), "asking the device")) / 1e3
+
+
 def zeros(count: int, dtype: type) -> object:
     """Return a CuPy array of ``count`` zeros on the GPU."""
     import cupy
@@ -425,6 +480,13 @@ def zeros(count: int, dtype: type) -> object:
     array = cupy.empty(count, dtype)
     _ask(_cu().cuMemsetD8(array.data.ptr, 0, array.nbytes), "clearing memory")
     return array
+
+
+def free_memory() -> int:
+    """Return the bytes of device memory that nobody uses."""
+    code, free, _ = _cu().cuMemGetInfo()
+    _ask((code,), "asking for free memory")
+    return int(free)
 
 
 def fill_nan(array: object) -> None:

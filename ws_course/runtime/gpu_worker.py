@@ -28,6 +28,7 @@ from ws_course.faults import Fault, FaultKind
 from ws_course.runtime.arguments import Array, Bound, Map, Value
 from ws_course.runtime.backends import BackendError
 from ws_course.runtime.launch import Launch
+from ws_course.runtime.spans import Window
 
 START_TIMEOUT = 120.0
 """Seconds that the first contact with the GPU may take; on a cold machine the driver alone can take many."""
@@ -41,22 +42,28 @@ _CHILD = "import sys; from ws_course.runtime.gpu_worker import main; main(sys.ar
 
 @dataclass(frozen=True)
 class Job:
-    """Describe one launch."""
+    """Describe one launch; ``window`` (resolved) asks for what a kernel built with tracing writes down."""
 
     cubin: Cubin
     arguments: tuple[Array | Value | Map, ...]
     launch: Launch
     file: str
+    window: Window | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Hold what came of one launch; ``seconds`` is the kernel's time on the GPU."""
+    """Hold what came of one launch; ``seconds`` is the kernel's time on the GPU.
+
+    ``records`` is what a traced kernel wrote (:func:`ws_course.runtime.spans.layout`), ``mhz`` the nominal SM clock.
+    """
 
     seconds: float = 0.0
     faults: tuple[Fault, ...] = ()
     printed: str = ""
     stats: dict = field(default_factory=dict)
+    records: np.ndarray | None = None
+    mhz: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -270,12 +277,14 @@ def _execute(job: Job, exchange: _Exchange, printed: str) -> Answer:
             }
             arrays = [gpu.upload(np.frombuffer(shared[at : at + n], np.uint8)) for at, n, _ in exchange.pieces]
             fire = function.prepare(gpu.arguments_of(Bound(job.arguments, (), ()), arrays), job.launch)
+            read = function.arm(job.launch, job.window) if job.window else None
             seconds = gpu.elapsed_ms(fire) / 1e3
             gpu.synchronize()
             for (at, size, written), array in zip(exchange.pieces, arrays, strict=True):
                 if written and size:
                     shared[at : at + size] = gpu.download(array).tobytes()
-            return Answer(seconds, (), _flush(printed), stats)
+            records = read() if read else None
+            return Answer(seconds, (), _flush(printed), stats, records, gpu.nominal_mhz())
         except Exception as error:
             return Answer(0.0, (gpu.explain(error, job.file),), _flush(printed), stats)
 

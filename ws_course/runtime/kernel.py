@@ -9,6 +9,7 @@ from pathlib import Path
 from ws_course.faults import Fault
 from ws_course.runtime.launch import Dim, Launch
 from ws_course.runtime.result import Result
+from ws_course.runtime.spans import Window
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,15 @@ class Kernel:
         cooperative: bool = False,
         backend: str = "auto",
         seeds: int = 1,
-        trace: bool = False,
+        trace: bool | Window = False,
         timeout: float = 30.0,
         checks: bool = True,
     ) -> Result:
         """Compile, launch in a subprocess and wait; NumPy arrays are arguments and are updated in place.
 
         ``backend`` is "gpu", "emulator" or "auto" (the GPU if this machine has one that can run CUDA 13). ``seeds``
-        is the number of schedules the emulator tries; ``trace`` keeps spans; ``timeout`` is in seconds.
+        is the number of schedules the emulator tries; ``trace`` keeps spans (on a GPU, in ns, those of a ``Window`` if
+        one is given; :mod:`ws_course.runtime.spans`); ``timeout`` is in seconds.
         ``checks=False`` makes the emulator several times as fast by not looking at single loads and stores (no races,
         bounds, uninitialised reads; deadlocks and barrier misuse are still found). Mistakes in
         the kernel come back as ``Result.faults``; mistakes in the call (argument count, dtype, launch numbers) raise

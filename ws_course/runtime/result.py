@@ -14,7 +14,9 @@ class Span:
     """Mark what one warp did from ``start`` to ``end``.
 
     ``work`` is "load", "compute", "store" or "wait"; ``name`` is what is waited for, or empty; ``item`` counts tiles
-    (-1: none). Times are ticks of the emulator's logical clock: an order, not a duration.
+    (-1: none). Times are nanoseconds on a GPU, from the earliest start on; in the emulator they are ticks of its
+    logical clock: an order, not a duration. A GPU does not write down waiting: its spans of waiting are the gaps
+    between what a warp marked (:func:`ws_course.runtime.spans.decode`).
     """
 
     block: int

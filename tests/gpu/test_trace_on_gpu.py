@@ -1,0 +1,124 @@
+"""Timelines measured on a GPU: every span that a kernel marks is there, in order, within the kernel's time."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from ws_course import device
+from ws_course.kernels import catalog
+from ws_course.problem import TileProblem
+from ws_course.runtime import Kernel, Window, tiles
+
+pytestmark = pytest.mark.gpu
+
+GPUS = device.driver().gpus
+KERNELS = ("tile_00_one_buffer", "tile_04_pipeline_roles", "tile_05_mbarrier_ring", "tile_06_bulk_copy",
+           "tile_08_registers")  # fmt: skip
+
+CLOCKS = Kernel(
+    """
+    extern "C" __global__ void clocks(unsigned long long* ns, unsigned long long* cycles, int n) {
+      for (int i = 0; i < n; ++i) {
+        unsigned long long t, c;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+        asm volatile("mov.u64 %0, %%clock64;" : "=l"(c));
+        ns[i] = t;
+        cycles[i] = c;
+      }
+    }""",
+    "clocks",
+)
+
+
+def run(name, problem, grid, backend="gpu", trace=True, **params):
+    spec = catalog.get(name)
+    if backend == "gpu" and architecture() not in spec.archs and GPUS[0].capability < (9, 0):
+        pytest.skip("mbarrier waits and TMA need Hopper or later")
+    params = {"TILE": problem.tile, "INTENSITY": problem.intensity, **params}
+    given = tiles.arguments(spec, *problem.inputs(), c := problem.output())
+    result = Kernel(spec.source, spec.name, spec.path.name, spec.defines(**params)).run(
+        *given, grid=grid, block=spec.block(**params), smem=spec.smem(**params), backend=backend, trace=trace
+    )
+    assert result.ok, str(result)
+    np.testing.assert_allclose(c, problem.reference(), rtol=0, atol=problem.tolerance)
+    return result
+
+
+def architecture():
+    from ws_course.runtime import gpu
+
+    return gpu.architecture(GPUS[0])
+
+
+def marked(spans):
+    return Counter((s.block, s.warp, s.work, s.item) for s in spans if s.work != "wait")
+
+
+def by_warp(spans):
+    warps = {}
+    for span in spans:
+        warps.setdefault((span.block, span.warp), []).append(span)
+    return warps
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_spans_are_those_of_the_emulator(name):
+    problem = TileProblem(7, tile=32)
+    measured, emulated = (run(name, problem, 2, backend) for backend in ("gpu", "emulator"))
+    assert marked(measured.spans) == marked(emulated.spans)
+    assert measured.stats["trace"]["lost"] == 0
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_times_are_in_order_and_within_the_kernel(name):
+    problem = TileProblem(132 * 12)
+    result = run(name, problem, 132)
+    trace = result.stats["trace"]
+    print(f"{name}: {result.seconds * 1e6:.1f} us, {len(result.spans)} spans, {trace | {'sms': len(trace['sms'])}}")
+    assert min(span.start for span in result.spans) == 0
+    assert max(span.end for span in result.spans) <= result.seconds * 1e9
+    assert max(span.end for span in result.spans) >= problem.bytes / 2e4, "no GPU moves 20 TB/s"
+    for spans in by_warp(result.spans).values():
+        assert all(span.end >= span.start for span in spans)
+        assert all(a.end <= b.start for a, b in zip(spans, spans[1:], strict=False))
+    assert trace["fitted"] and 500 < trace["mhz"] < 4000
+    assert set(trace["sms"]) == set(range(132)) and set(trace["sms"].values()) <= set(range(GPUS[0].sms))
+    loads = {(s.block, s.item): s.end for s in result.spans if s.work == "load" and s.warp == 0}
+    computes = [s for s in result.spans if s.work == "compute"]
+    assert computes and all(s.start >= loads[s.block, s.item] for s in computes), "loaded, then computed"
+
+
+def test_a_window_keeps_what_it_says():
+    grid, first, last = 132, 132 * 24, 132 * 32
+    problem = TileProblem(132 * 40)
+    result = run("tile_04_pipeline_roles", problem, grid, trace=Window(2, 16, first, last))
+    kept = [span for span in result.spans if span.work != "wait"]
+    assert {span.block for span in kept} == {0, 1} and {span.item for span in kept} <= set(range(first, last))
+    assert len(kept) == 2 * 8 * (2 + 4 + 2) and result.stats["trace"]["lost"] == 0
+    result = run("tile_04_pipeline_roles", problem, grid, trace=Window(1, 5, first, last))
+    assert result.stats["trace"]["lost"] == 8 * (8 - 5)
+    assert marked(result.spans).total() == 8 * 5
+
+
+def test_without_tracing_there_are_no_spans():
+    result = run("tile_00_one_buffer", TileProblem(3), 2, trace=False)
+    assert result.spans == () and "trace" not in result.stats
+
+
+def test_a_kernel_that_marks_nothing_has_no_spans():
+    x = np.zeros(32, np.float32)
+    source = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = 1; }'
+    result = Kernel(source, "k").run(x, grid=1, block=32, backend="gpu", trace=True)
+    assert result.ok and result.spans == () and x.all()
+
+
+def test_how_finely_the_shared_clock_ticks():
+    count = 20000
+    ns, cycles = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    assert CLOCKS.run(ns, cycles, count, grid=1, block=1, backend="gpu").ok
+    steps = np.diff(np.unique(ns).astype(np.int64))
+    each = float(np.median(np.diff(cycles.astype(np.int64))))
+    mhz = 1e3 * float(cycles[-1] - cycles[0]) / float(ns[-1] - ns[0])
+    print(f"globaltimer ticks every {steps.min()} to {steps.max()} ns; a round is {each:.0f} cycles; {mhz:.0f} MHz")
+    assert 1 <= steps.min() <= 1100 and 500 < mhz < 4000
