@@ -176,6 +176,10 @@ def _mapped_bytes(constants: Mapping[str, int]) -> int:
     return constants["STAGES"] * _stage_bytes(constants) + _stage_bytes(constants) // 2 + 1024  # C, and the barriers
 
 
+def _clustered_bytes(constants: Mapping[str, int]) -> int:
+    return constants["STAGES"] * (_stage_bytes(constants) + _BARRIERS + 8)  # and the stage's ready barrier
+
+
 _BARRIERS = 16  # bytes of a stage's full and empty mbarrier
 _HOPPER = ("sm_90a", "sm_100a")
 _RING = {**_TILE, "STAGES": 3}
@@ -246,11 +250,36 @@ HOPPER: tuple[KernelSpec, ...] = (
         maps=True,
         counter=True,
     ),
+    KernelSpec(
+        name="tile_10_cluster_dsmem",
+        file="tile/tile_10_cluster_dsmem.cu",
+        title="cluster: one CTA loads B, the others receive it through DSMEM",
+        claim="A tile that all CTAs of a cluster need leaves L2 once; the SM that sends it on pays.",
+        lesson="10",
+        defaults={**_RING, "SHARE": 8, "CLUSTER": 2},
+        choices={**_RING_CHOICES, "SHARE": (8,), "CLUSTER": (1, 2, 4, 8)},
+        threads=lambda c: 64 + c["COMPUTE_THREADS"],
+        shared=_clustered_bytes,
+        archs=_HOPPER,
+    ),
+    KernelSpec(
+        name="tile_11_cluster_multicast",
+        file="tile/tile_11_cluster_multicast.cu",
+        title="cluster: one multicast copy of B for all CTAs",
+        claim="TMA delivers one tile to every CTA of a cluster: L2 is asked once and no SM sends.",
+        lesson="11",
+        defaults={**_RING, "SHARE": 8, "CLUSTER": 2},
+        choices={**_RING_CHOICES, "SHARE": (8,), "CLUSTER": (1, 2, 4, 8)},
+        threads=lambda c: 32 + c["COMPUTE_THREADS"],
+        shared=_clustered_bytes,
+        archs=_HOPPER,
+    ),
 )
 """The rungs that follow the ladder in lessons 06 to 11; they need compute capability 9.0 (Hopper) or later."""
 
 MEASURE: dict[str, Path] = {
-    name: FOLDER / "measure" / f"{name}.cu" for name in ("compare", "fma_peak", "latency", "pass_left_racy")
+    name: FOLDER / "measure" / f"{name}.cu"
+    for name in ("compare", "compute_tile", "fma_peak", "latency", "memory_stream", "pass_left_racy")
 }
 """Kernels that measuring needs: the file is the entry's name."""
 
