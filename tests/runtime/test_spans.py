@@ -108,9 +108,7 @@ def test_the_wait_of_each_role_has_a_name_where_it_is_certain():
     warps = {
         (0, 0): [("store", i, 100 * i, 100 * i + 50) for i in range(3)],
         (0, 1): [(w, i, 100 * i + d, 100 * i + d + 20) for i in range(3) for w, d in (("compute", 0), ("store", 40))],
-        (1, 0): [
-            (w, i, 100 * i + d, 100 * i + d + 9) for i in range(3) for w, d in zip(WORKS, (0, 30, 60), strict=True)
-        ],
+        (1, 0): [(w, i, 100 * i + d, 100 * i + d + 9) for i in range(3) for w, d in three],
     }
     trace = decode(written(warps, events=16, mhz=NOMINAL), NOMINAL)
 
