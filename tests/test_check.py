@@ -1,12 +1,16 @@
 """Checks: what passes, what must not pass, and what the verdict says about it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ws_course.check import Case, Out, Verdict, check, check_kernel, compare, poison
 from ws_course.faults import Fault, FaultKind
+from ws_course.kernels import catalog
 from ws_course.problem import TileProblem
 from ws_course.runtime import Kernel
+from ws_course.runtime.tiles import tensor_map
 
 COPY = "__global__ void copy(const float* x, float* y, int n) {{\n  {body}\n}}\n"
 
@@ -197,6 +201,82 @@ def test_a_rung_is_checked_on_several_shapes_with_its_constants():
     verdict = check("tile_00_one_buffer", problems, backend="emulator", seeds=1)
     assert str(verdict) == "passed: 3 cases × 1 schedule in the emulator, every value within tolerance"
     assert verdict.max_error <= problems[2].tolerance
+
+
+CATALOG = (*catalog.LADDER, *catalog.ABLATIONS, *catalog.HOPPER)
+
+
+@pytest.mark.parametrize("spec", CATALOG, ids=lambda spec: spec.name)
+def test_every_kernel_of_the_catalog_is_checked_as_it_asks_for_its_arguments(spec):
+    problems = [TileProblem(n, tile=32, seed=n, share=8) for n in (0, 1, 5)]
+    if "CLUSTER" not in spec.defaults:
+        problems.append(TileProblem(5, tile=32))
+    verdict = check(spec, problems, backend="emulator", seeds=1)
+    assert verdict and verdict.total == len(problems), str(verdict)
+
+
+MAPPED = "tile_09_persistent"
+
+
+def changed(name, old, new):
+    """Return a kernel of the catalog with a planted mistake."""
+    spec = catalog.get(name)
+    assert spec.source.count(old) == 1
+    there = replace(spec)
+    there.__dict__["source"] = spec.source.replace(old, new)
+    return there
+
+
+def test_wrong_values_behind_a_map_are_found():
+    spec = changed(MAPPED, "return i ^ (i / 8 % 8);", "return i;")
+    verdict = check(spec, TileProblem(2, tile=32), backend="emulator", seeds=1)
+    (fault,) = verdict.faults
+    assert fault.kind == FaultKind.WRONG_RESULT and fault.object.startswith("C[0, ")
+    assert "of 2048 elements are wrong" in fault.message
+
+
+def test_tiles_that_no_map_stored_are_found():
+    store = "    ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &C, box, s.c);\n"
+    spec = changed("tile_07_tma_tensor", store, "    if (tile != 1)\n" + store)
+    verdict = check(spec, TileProblem(3, tile=32), backend="emulator", seeds=1)
+    assert verdict.faults[0].message.startswith("C[1, 0, 0] was never written, expected ")
+    assert verdict.faults[0].message.endswith("1024 of 3072 elements are wrong, all of them never written.")
+
+
+def test_a_counter_that_is_not_put_back_is_found():
+    spec = changed(MAPPED, "if (taken == tiles - 1) atomicExch(next, 0);", "")
+    verdict = check(spec, TileProblem(2, tile=32), backend="emulator", seeds=1)
+    assert [fault.message for fault in verdict.faults] == ["next[0] is 2, expected 0; 1 of 1 elements are wrong."]
+
+
+STORES = """\
+#include <cuda/ptx>
+#include <ws/tensormap.cuh>
+namespace ptx = cuda::ptx;
+__global__ void stores(const __grid_constant__ CUtensorMap C) {
+  __shared__ alignas(1024) float4 c[256];
+  for (int i = 0; i < 256; ++i) c[i] = {1, 1, 1, 1};
+  ptx::fence_proxy_async(ptx::space_shared);
+  const int box[3] = {};
+  ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &C, box, c);
+  ptx::cp_async_bulk_commit_group();
+  ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
+}
+"""
+
+
+@pytest.mark.parametrize(("tiles", "says"), [(1, ""), (0, "the kernel wrote to C."), (2, "never written")])
+def test_what_stands_in_for_no_tiles_must_stay_as_it_was(tiles, says):
+    out = Out(np.ones((tiles, 32, 32), np.float32), through=tensor_map)
+    verdict = check_kernel(Kernel(STORES, "stores"), [Case((out,))], backend="emulator", seeds=1)
+    assert verdict.ok == (tiles == 1) and all(says in fault.message for fault in verdict.faults), str(verdict)
+
+
+def test_a_cluster_is_launched_whole_and_told_when_b_is_not_shared():
+    name = "tile_10_cluster_dsmem"
+    assert check(name, TileProblem(3, tile=32, share=4), CLUSTER=4, backend="emulator", seeds=1)
+    with pytest.raises(ValueError, match=r"CLUSTER=2 and share=1 some would not; give TileProblem\(…, share=2\)"):
+        check(name, TileProblem(3, tile=32), backend="emulator")
 
 
 def test_a_wrong_tile_kernel_of_ones_own_fails():

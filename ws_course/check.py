@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,9 +11,10 @@ from ws_course.faults import Fault, FaultKind
 from ws_course.kernels import catalog
 from ws_course.kernels.catalog import KernelSpec
 from ws_course.problem import TileProblem
-from ws_course.runtime import Kernel, Result
+from ws_course.runtime import Kernel, Result, TensorMap
 from ws_course.runtime.launch import Dim
 from ws_course.runtime.names import parameter_names
+from ws_course.runtime.tiles import arguments, tensor_map
 
 # A NaN with a payload of its own: a kernel that computes NaN makes another one, so "never written" can be told apart.
 _NAN_BITS = {2: 0x7E5C, 4: 0x7FC05C05, 8: 0x7FF85C055C055C05}
@@ -32,13 +33,15 @@ class Out:
 
     The kernel gets a buffer of the shape and dtype of ``expected``, filled with poison, or with ``start`` when the
     kernel updates values that are there already. An element passes when ``|got - expected| <= atol + rtol *
-    |expected|``; integers must be equal. The defaults suit float32 sums of up to a few hundred terms.
+    |expected|``; integers must be equal. The defaults suit float32 sums of up to a few hundred terms. A kernel that
+    stores through a tensor map gets ``through(buffer)``, the map of the buffer, in its place.
     """
 
     expected: np.ndarray
     start: np.ndarray | None = None
     rtol: float = 1e-5
     atol: float = 1e-5
+    through: Callable[[np.ndarray], TensorMap] | None = None
 
     def __post_init__(self) -> None:
         expected = np.ascontiguousarray(self.expected)
@@ -70,7 +73,8 @@ class Out:
 class Case:
     """Hold one launch and what must come of it.
 
-    ``args`` are the kernel's arguments in order: NumPy arrays, scalars, and :class:`Out` for what it writes. ``grid``,
+    ``args`` are the kernel's arguments in order: NumPy arrays and tensor maps of arrays that it reads, scalars, and
+    :class:`Out` for what it writes. ``grid``,
     ``block``, ``cluster`` (blocks), ``smem`` (bytes of dynamic shared memory) and ``cooperative`` are the launch;
     ``name`` is what a verdict calls the case.
     """
@@ -213,33 +217,51 @@ def check(
 ) -> Verdict:
     """Run a tile kernel on one problem or several and compare with NumPy.
 
-    ``kernel`` is a rung of the ladder (its name, or its entry in the catalog) with constants as ``params``
-    (``STAGES=3``), or a :class:`Kernel` that takes ``(const float* A, const float* B, float* C, int tiles)``. A rung
-    knows its ``block`` and ``smem`` and takes TILE and INTENSITY from the problem; a kernel of your own needs
-    ``block``. ``grid`` defaults to two blocks, or one for a single tile. The rest is as in :func:`check_kernel`.
+    ``kernel`` is a kernel of the catalog (its name, or its entry) with constants as ``params`` (``STAGES=3``), or a
+    :class:`Kernel` that takes ``(const float* A, const float* B, float* C, int tiles)``. A kernel of the catalog knows
+    its ``block``, ``smem`` and cluster, gets tensor maps and a tile counter where it asks for them, and takes TILE,
+    INTENSITY and SHARE from the problem; a kernel of your own needs ``block``. ``grid`` defaults to two blocks, or one
+    for a single tile, and to whole clusters. The rest is as in :func:`check_kernel`.
     """
     problems = (problem,) if isinstance(problem, TileProblem) else tuple(problem)
     if isinstance(kernel, str):
         kernel = catalog.get(kernel)
     made = []
     for each in problems:
+        a, b = each.inputs()
+        out = Out(each.reference(), rtol=0.0, atol=each.tolerance)
+        args, cluster = (a, b, out, each.tiles), 1
         if isinstance(kernel, KernelSpec):
-            constants = {**params, "TILE": each.tile, "INTENSITY": each.intensity}
+            constants = {**params, "TILE": each.tile, "INTENSITY": each.intensity, "SHARE": each.share}
             ready = Kernel(kernel.source, kernel.name, kernel.path.name, kernel.defines(**constants))
             threads = kernel.block(**constants) if block is None else block
             shared = kernel.smem(**constants) if smem is None else smem
+            cluster = kernel.cluster(**constants)
+            if each.share % cluster:
+                raise ValueError(
+                    f"the CTAs of a cluster of {kernel.name} use one matrix of B: with CLUSTER={cluster} and share="
+                    f"{each.share} some would not; give TileProblem(…, share={cluster}) or a CLUSTER that divides share"
+                )
+            args = _arguments(kernel, a, b, out)
         elif block is None:
             raise ValueError("how many threads has a block? A kernel of your own needs block=…")
         elif params:
             raise ValueError(f"constants such as {next(iter(params))} belong to the kernel: set them with -D in %%cuda")
         else:
             ready, threads, shared = kernel, block, smem or 0
-        blocks = grid if grid is not None else max(1, min(each.tiles, 2))
-        a, b = each.inputs()
-        out = Out(each.reference(), rtol=0.0, atol=each.tolerance)
+        clusters = -(-max(1, min(each.tiles, 2)) // cluster)
         name = f"{each.tiles} tile{'s' if each.tiles != 1 else ''}"
-        made.append((ready, Case((a, b, out, each.tiles), grid=blocks, block=threads, smem=shared, name=name)))
+        blocks = clusters * cluster if grid is None else grid
+        made.append((ready, Case(args, grid=blocks, block=threads, cluster=cluster, smem=shared, name=name)))
     return _judge(made, backend, seeds, timeout)
+
+
+def _arguments(spec: KernelSpec, a: np.ndarray, b: np.ndarray, out: Out) -> tuple:
+    args = list(arguments(spec, a, b, out.expected))
+    args[2] = replace(out, through=tensor_map) if spec.maps else out
+    if spec.counter:  # it must be 0 again, for the next launch
+        args[-1] = Out(args[-1], start=args[-1])
+    return tuple(args)
 
 
 def _judge(pairs: list[tuple[Kernel, Case]], backend: str, seeds: int, timeout: float) -> Verdict:
@@ -261,9 +283,9 @@ def _judge(pairs: list[tuple[Kernel, Case]], backend: str, seeds: int, timeout: 
 def _run_case(
     kernel: Kernel, case: Case, backend: str, seeds: int, timeout: float
 ) -> tuple[tuple[Fault, ...], float, Result]:
-    given = tuple(a.buffer() if isinstance(a, Out) else a.copy() if isinstance(a, np.ndarray) else a for a in case.args)
+    passed = [_Passed.of(arg) for arg in case.args]
     result = kernel.run(
-        *given,
+        *(one.given for one in passed),
         grid=case.grid,
         block=case.block,
         cluster=case.cluster,
@@ -275,14 +297,14 @@ def _run_case(
     )
     if result.faults:
         return _causes_first(result.faults), float("inf"), result
-    arrays = [index for index, arg in enumerate(given) if isinstance(arg, np.ndarray)]
+    arrays = [index for index, one in enumerate(passed) if one.memory is not None]
     names = parameter_names(kernel.source, kernel.entry)
     worst = 0.0
-    for number, run in enumerate(result.outputs or [tuple(given[index] for index in arrays)]):
+    for number, run in enumerate(result.outputs or [tuple(passed[index].memory for index in arrays)]):
         faults: list[Fault] = []
         for index, got in zip(arrays, run, strict=True):
             name = names[index] if index < len(names) else f"argument {index + 1}"
-            fault, error = _compare_argument(name, got, case.args[index])
+            fault, error = passed[index].compare(name, got)
             worst = max(worst, error)
             faults += [replace(fault, file=kernel.file, seeds=result.seeds[number : number + 1])] if fault else []
         if faults:
@@ -290,12 +312,36 @@ def _run_case(
     return (), worst, result
 
 
-def _compare_argument(name: str, got: np.ndarray, asked: Out | np.ndarray) -> tuple[Fault | None, float]:
-    if isinstance(asked, Out):
-        return compare(name, got, asked)
-    if got.tobytes() == asked.tobytes():
-        return None, 0.0
-    return Fault(FaultKind.WRONG_RESULT, f"the kernel changed its input {name}.", object=name), float("inf")
+@dataclass(frozen=True, eq=False)
+class _Passed:
+    """One argument of a case and what the kernel gets for it; ``memory`` is the array that it can reach, if any."""
+
+    asked: object
+    given: object
+    memory: np.ndarray | None = None
+    before: bytes = b""
+
+    @classmethod
+    def of(cls, asked: object) -> _Passed:
+        if isinstance(asked, Out):
+            given = asked.through(asked.buffer()) if asked.through else asked.buffer()
+        elif isinstance(asked, TensorMap):
+            given = replace(asked, array=asked.array.copy())
+        elif isinstance(asked, np.ndarray):
+            given = asked.copy()
+        else:
+            return cls(asked, asked)
+        memory = given.array if isinstance(given, TensorMap) else given
+        return cls(asked, given, memory, memory.tobytes())
+
+    def compare(self, name: str, got: np.ndarray) -> tuple[Fault | None, float]:
+        # A map of no tiles shows memory that stands in for them: like an input, it must stay as it was.
+        if isinstance(self.asked, Out) and got.size == self.asked.expected.size:
+            return compare(name, got.reshape(self.asked.expected.shape), self.asked)
+        if got.tobytes() == self.before:
+            return None, 0.0
+        what = "wrote to" if isinstance(self.asked, Out) else "changed its input"
+        return Fault(FaultKind.WRONG_RESULT, f"the kernel {what} {name}.", object=name), float("inf")
 
 
 def _causes_first(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:

@@ -184,13 +184,16 @@ def _check(arguments: argparse.Namespace) -> int:
     from ws_course.kernels import catalog
     from ws_course.problem import TileProblem
 
-    defines = {"TILE": "64", "INTENSITY": "1", **_defines(arguments)}
+    own = arguments.kernel.endswith(".cu")
     how = {name: getattr(arguments, name) for name in ("grid", "block", "smem", "backend", "seeds")}
     try:
+        usual = catalog.LADDER[0] if own else catalog.get(arguments.kernel)
+        of_problem = {name: str(usual.defaults[name]) for name in ("TILE", "INTENSITY", "SHARE")}
+        defines = {**of_problem, **_defines(arguments)}
         numbers = {name: _integer(name, value) for name, value in defines.items()}
-        tile, intensity = numbers.pop("TILE"), numbers.pop("INTENSITY")
-        problems = [TileProblem(tiles, tile, intensity) for tiles in arguments.tiles]
-        if arguments.kernel.endswith(".cu"):
+        tile, intensity, share = (numbers.pop(name) for name in of_problem)
+        problems = [TileProblem(tiles, tile, intensity, share=share) for tiles in arguments.tiles]
+        if own:
             verdict = check(_kernel(Path(arguments.kernel), arguments.entry, defines), problems, **how)
         else:
             verdict = check(catalog.get(arguments.kernel), problems, **how, **numbers)

@@ -4,25 +4,60 @@ import pytest
 
 from ws_course import device
 from ws_course.bench import ladder
-from ws_course.kernels.catalog import LADDER
+from ws_course.kernels.catalog import ABLATIONS, HOPPER, LADDER, get
 from ws_course.runtime import BackendError
 
 
 def test_cases_combine_the_constants_that_a_kernel_has():
-    found = list(ladder.cases(intensities=(1, 2), stages=(2, 3), loader_warps=(1, 4), storer_warps=(1,), ctas=(1, 2)))
+    some = {"INTENSITY": (1, 2), "STAGES": (2, 3), "LOADER_WARPS": (1, 4), "STORER_WARPS": (1,)}
+    found = list(ladder.cases(ctas=(1, 2), **some))
     count = {spec.name: sum(case.kernel == spec.name for case in found) for spec in LADDER}
     assert list(count.values()) == [2 * 2, 2 * 2, 2 * 2 * 2, 2 * 2 * 2, 2 * 2 * 2 * 2]
     assert len(set(found)) == len(found)
     for case in found:
-        assert case.spec.defines(**dict(case.params))
+        assert case.spec.defines(**dict(case.params)) == dict(case.params), "all constants are written down"
+
+
+def test_a_constant_that_no_kernel_has_is_refused():
+    with pytest.raises(ValueError, match="no kernel has a constant STAGE: there are .*STAGES"):
+        list(ladder.cases(STAGE=(2,)))
+
+
+def test_a_cluster_is_measured_only_where_all_its_ctas_use_one_b():
+    found = ladder.cases(["tile_10_cluster_dsmem"], (1,), SHARE=(1, 2, 8), CLUSTER=(1, 2, 4))
+    pairs = [(params["SHARE"], params["CLUSTER"]) for params in (dict(case.params) for case in found)]
+    assert pairs == [(1, 1), (2, 1), (2, 2), (8, 1), (8, 2), (8, 4)]
 
 
 def test_the_record_covers_what_lessons_choose_from():
-    found = list(ladder.cases())
+    found = list(ladder.ladder_cases())
     for spec in LADDER:
         for name in ("STAGES", "LOADER_WARPS", "INTENSITY"):
             wanted = set(spec.choices.get(name, ()))
             assert wanted == {dict(c.params)[name] for c in found if c.kernel == spec.name and name in dict(c.params)}
+
+
+def test_the_hopper_ladder_has_every_rung_with_a_b_of_its_own_and_a_shared_one():
+    found = list(dict.fromkeys(ladder.hopper_cases()))
+    for spec in (*LADDER, *ABLATIONS, *HOPPER):
+        own = [dict(c.params) for c in found if c.kernel == spec.name]
+        assert {(p["SHARE"], p["INTENSITY"]) for p in own} == {(1, 1), (1, 2), (1, 4), (8, 1)}
+        for name in ("STAGES", "LOADER_WARPS", "CLUSTER"):
+            assert {p[name] for p in own if name in p} == set(spec.choices.get(name, ()))
+        assert {c.ctas for c in found if c.kernel == spec.name} == set(ladder.CTAS)
+
+
+def test_the_sweep_goes_from_one_warp_to_as_many_as_an_sm_holds():
+    warps = [case.ctas * case.spec.block(**dict(case.params)) // 32 for case in ladder.warps_cases()]
+    assert min(warps) == 1 and 64 in warps
+    by_kernel = {case.kernel for case in ladder.warps_cases()}
+    assert by_kernel == {"tile_01_double_buffer", "tile_04_two_roles", "tile_06_bulk_copy"}
+
+
+def test_a_device_runs_what_is_not_too_new_for_it():
+    ring, pipeline = get("tile_05_mbarrier_ring"), get("tile_02_cp_async")
+    assert [ladder.runs_on(ring, c) for c in ((8, 9), (9, 0), (10, 0))] == [False, True, True]
+    assert ladder.runs_on(pipeline, (8, 0))
 
 
 @pytest.mark.skipif(bool(device.driver().gpus), reason="this machine has a GPU")
@@ -30,4 +65,9 @@ def test_without_a_gpu_the_fix_is_named():
     with pytest.raises(BackendError, match="ws-course doctor"):
         ladder.measure_live()
     with pytest.raises(BackendError, match="no GPU"):
-        ladder.record_ladder("unused.json")
+        ladder.record_set("tile-ladder", "unused.json")
+
+
+def test_another_set_is_refused():
+    with pytest.raises(ValueError, match="there are tile-ladder, hopper-ladder, warps-sweep"):
+        ladder.record_set("tile")

@@ -1,17 +1,20 @@
-"""Measure the ladder on this machine's GPU: ``python -m ws_course.bench [PATH]``."""
+"""Measure one set, or all, on this machine's GPU and write records: ``python -m ws_course.bench [SET [PATH]]``."""
 
 import sys
 
-from ws_course.bench.ladder import record_ladder
+from ws_course.bench.ladder import SETS, record_set
 from ws_course.bench.record import read
-from ws_course.bench.tables import ladder_text, specialization_text
+from ws_course.bench.tables import text
 
 
 def main(arguments: list[str]) -> int:
-    """Write the record, print its tables and return an exit status."""
-    path = record_ladder(arguments[0] if arguments else None)
-    record = read(path)
-    print(ladder_text(record), specialization_text(record), f"written to {path}", sep="\n")
+    """Write one record or all of them, print their tables and return an exit status."""
+    if arguments and (arguments[0] not in SETS or len(arguments) > 2):
+        print(f"usage: [SET [PATH]], where SET is one of {', '.join(SETS)}", file=sys.stderr)
+        return 2
+    for name in arguments[:1] or SETS:
+        path = record_set(name, *arguments[1:])
+        print(text(read(path)), f"written to {path}", sep="\n")
     return 0
 
 

@@ -15,14 +15,18 @@ RECORDS = Path(__file__).parent / "records"
 FIXED = {"TILE": 64, "INTENSITY": 1, "COMPUTE_THREADS": 128, "SHARE": 1}
 """What :meth:`Record.find` takes for constants that are not given: comparisons hold them equal."""
 
+UNWRITTEN = {"TILE": 64, "SHARE": 1}
+"""What a measurement without these constants had: records did not write them down while they were always the same."""
+
 
 @dataclass(frozen=True)
 class Measurement:
     """Hold one kernel's times with given constants and launch.
 
-    ``params`` are compile-time constants, ``problem`` holds name, tiles, tile, bytes and flops, ``launch`` grid, block
-    and smem (dynamic, bytes), ``resources`` registers a thread, static_smem and local memory in bytes, ``times_ms``
-    every repetition in milliseconds, ``check`` ok, max_error and tolerance of the result before it was timed.
+    ``params`` are compile-time constants, ``problem`` holds name, tiles, tile, share, bytes and flops, ``launch`` grid,
+    block, smem (dynamic, bytes), cluster (CTAs) and sms (that the grid fills), ``resources`` registers a thread,
+    static_smem and local memory in bytes, ``times_ms`` every repetition in milliseconds, ``check`` ok, max_error and
+    tolerance of the result before it was timed.
     """
 
     kernel: str
@@ -44,6 +48,11 @@ class Measurement:
         """Return the interquartile range divided by the median: how far two runs of the same thing differ."""
         ordered = sorted(self.times_ms)
         return (_quantile(ordered, 0.75) - _quantile(ordered, 0.25)) / self.median_ms
+
+    @property
+    def warps_per_sm(self) -> int:
+        """Return the warps that are resident on one SM."""
+        return self.ctas_per_sm * self.launch["block"] // 32
 
     @property
     def gb_s(self) -> float:
@@ -110,7 +119,7 @@ class Record:
             for m in self.measurements
             if kernel in (None, m.kernel)
             and ctas_per_sm in (None, m.ctas_per_sm)
-            and all(m.params.get(name) == value for name, value in params.items())
+            and all(m.params.get(name, UNWRITTEN.get(name)) == value for name, value in params.items())
         ]
 
     def find(self, kernel: str, ctas_per_sm: int | str = 1, **params: int) -> Measurement:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ws_course.bench.record import FIXED, Measurement, Record
-from ws_course.kernels.catalog import LADDER, get
+from ws_course.kernels.catalog import HOPPER, LADDER, get
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ def ladder(record: Record, ctas_per_sm: int | str = 1, **params: int) -> tuple[R
     same run.
     """
     rows: list[Row] = []
-    for spec in LADDER:
+    for spec in (*LADDER, *HOPPER):
         if not record.select(spec.name):
             continue
         m = record.find(spec.name, ctas_per_sm, **_own(spec.name, params))
@@ -67,7 +67,7 @@ def specialization(record: Record, intensity: int = 1, **params: int) -> tuple[P
     fastest numbers of loader and storer warps count, unless ``params`` fixes them.
     """
     pairs = []
-    same = {"COMPUTE_THREADS": FIXED["COMPUTE_THREADS"], "INTENSITY": intensity, **params}
+    same = {**FIXED, "INTENSITY": intensity, **params}
     for unified in record.select("tile_03_pipeline_unified", **_own("tile_03_pipeline_unified", same)):
         ctas, equal = unified.ctas_per_sm, {**same, "STAGES": unified.params["STAGES"]}
         roles, two_roles = (
@@ -81,6 +81,26 @@ def specialization(record: Record, intensity: int = 1, **params: int) -> tuple[P
 
 def _own(kernel: str, params: Mapping[str, int]) -> dict[str, int]:
     return {name: value for name, value in params.items() if name in get(kernel).defaults}
+
+
+def text(record: Record) -> str:
+    """Return the tables of a record: those that its set has something for."""
+    if record.set == "warps-sweep":
+        return warps_text(record)
+    return f"{ladder_text(record)}\n{specialization_text(record)}"
+
+
+def warps_text(record: Record) -> str:
+    """Return what every kernel takes at each number of resident warps, at its best constants, as text."""
+    kernels = list(dict.fromkeys(m.kernel for m in record.measurements))
+    body = [["warps per SM", *kernels]]
+    for warps in sorted({m.warps_per_sm for m in record.measurements}):
+        row = [str(warps)]
+        for kernel in kernels:
+            times = [m.median_ms for m in record.select(kernel) if m.warps_per_sm == warps]
+            row.append(f"{min(times):.3f} ms" if times else "")
+        body.append(row)
+    return f"fastest of all blocks and stages, {record.label}\n{_table(body)}"
 
 
 def ladder_text(record: Record, intensity: int = 1) -> str:
@@ -106,7 +126,7 @@ def ladder_text(record: Record, intensity: int = 1) -> str:
 
 def limits_ms(record: Record, intensity: int = 1) -> tuple[float, float]:
     """Return what the problem costs at the device's limits, in ms: moving its bytes, and doing its operations."""
-    problem = record.select(INTENSITY=intensity)[0].problem
+    problem = record.select(**{**FIXED, "INTENSITY": intensity})[0].problem
     return problem["bytes"] / record.limits["copy_gb_s"] / 1e6, problem["flops"] / record.limits["fp32_tflop_s"] / 1e9
 
 

@@ -14,12 +14,27 @@ LINE = 32
 def arguments(spec: KernelSpec, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple:
     """Return the arguments of :meth:`Kernel.run` for a kernel of the catalog.
 
-    ``a``, ``b`` and ``c`` are C-contiguous float32 arrays of shape ``(tiles, tile, tile)``; ``c`` is written. A kernel
-    with ``maps`` takes tensor maps of the same memory, a tile as lines of 128 bytes; one with ``counter`` takes a fresh
-    0 as well. Raises ``ValueError`` for arrays that a tensor map cannot describe.
+    ``a`` and ``c`` are C-contiguous float32 arrays of shape ``(tiles, tile, tile)``, ``b`` of as many matrices or, when
+    tiles share them, fewer; ``c`` is written. A kernel with ``maps`` takes tensor maps of the same memory, a tile as
+    lines of 128 bytes; one with ``counter`` takes a fresh 0 as well. Raises ``ValueError`` for arrays that a tensor map
+    cannot describe.
     """
     given = (tensor_map(a), tensor_map(b), tensor_map(c)) if spec.maps else (a, b, c)
     return (*given, len(a), np.zeros(1, np.int32)) if spec.counter else (*given, len(a))
+
+
+def on_device(spec: KernelSpec, a: object, b: object, c: object, counter: object) -> list[int | bytes]:
+    """Return the same for :meth:`ws_course.runtime.gpu.Function.prepare`: addresses, and the bytes of maps and scalars.
+
+    ``a``, ``b``, ``c`` and ``counter``, one int32 that is 0, are CuPy arrays, which must live as long as the launches.
+    """
+    from ws_course.runtime import gpu
+
+    given: list[int | bytes] = [array.data.ptr for array in (a, b, c)]
+    if spec.maps:  # a map needs the shape alone of a host array: its pages are never touched
+        given = [gpu.encode(tensor_map(np.empty(x.shape, np.float32)), x.data.ptr) for x in (a, b, c)]
+    given.append(np.int32(len(a)).tobytes())
+    return [*given, counter.data.ptr] if spec.counter else given
 
 
 def tensor_map(tiles: np.ndarray) -> TensorMap:
