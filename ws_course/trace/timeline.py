@@ -18,7 +18,8 @@ class Timeline:
     ``unit`` is "ns" or :data:`TICKS`; ``label`` is the provenance in words: "emulated order", "recorded (NVIDIA H200,
     2026-11-29)", "measured now (…)" or "modelled (…)". The n-th tile of a CTA (0-based, in the order of its ``item``
     numbers) goes through ring slot ``n % stages``; ``stages`` is 0 for a kernel without a ring. ``kernel`` and
-    ``params`` name what ran.
+    ``params`` name what ran; ``facts`` holds whatever else is known: the problem, the launch, the device,
+    its clock, what tracing cost.
     """
 
     title: str
@@ -28,3 +29,4 @@ class Timeline:
     stages: int = 0
     kernel: str = ""
     params: Mapping[str, int] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)

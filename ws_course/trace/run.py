@@ -1,0 +1,135 @@
+"""One run of a tile kernel as a timeline: its order in the emulator, its times on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ws_course import device
+from ws_course.kernels import catalog
+from ws_course.kernels.catalog import KernelSpec
+from ws_course.problem import TileProblem
+from ws_course.runtime import Kernel, Result, Span, Window, gpu, tiles
+from ws_course.runtime.launch import Launch
+from ws_course.trace.timeline import TICKS, Timeline
+
+ORDER = "emulated order"
+
+
+def timeline(
+    kernel: KernelSpec | str,
+    problem: TileProblem,
+    *,
+    backend: str = "auto",
+    grid: int | None = None,
+    keep: range | None = None,
+    timeout: float = 60.0,
+    **params: int,
+) -> Timeline:
+    """Run a kernel of the catalog once with tracing and return what each warp did.
+
+    ``kernel`` is an entry or its name, ``params`` its constants; TILE, INTENSITY and SHARE come from the problem.
+    ``backend`` is "emulator", "gpu" or "auto" (the GPU, where there is one). ``grid`` counts CTAs: by default one (or
+    one cluster) in the emulator, and one for each SM of a GPU, in whole clusters. ``keep=range(24, 32)`` keeps the 24th
+    to the 31st tile of the first CTA (or cluster) and nothing else: a piece of the steady state of a long run. Start at
+    a multiple of STAGES, so that tiles and ring slots still agree. On a GPU tracing takes time of its own, and spans of
+    waiting are the gaps between marked work (:func:`ws_course.runtime.spans.decode`).
+
+    ``facts`` of the answer holds "problem", "launch", and on a GPU "device" (its name), "seconds" (of the traced
+    launch) and "clock" (:meth:`ws_course.runtime.spans.Trace.facts`). Raises ``RuntimeError`` with the faults if there
+    are any, ``ValueError`` for a cluster whose CTAs would share no matrix of B, ``BackendError`` where the backend is
+    missing.
+    """
+    spec = catalog.get(kernel) if isinstance(kernel, str) else kernel
+    if backend == "auto":
+        backend = "gpu" if device.has_gpu() else "emulator"
+    constants = {**params, "TILE": problem.tile, "INTENSITY": problem.intensity, "SHARE": problem.share}
+    cluster = spec.cluster(**constants)
+    if problem.share % cluster:
+        raise ValueError(
+            f"the CTAs of a cluster of {spec.name} use one matrix of B: give TileProblem(…, share={cluster}), "
+            f"or a CLUSTER that divides share={problem.share}"
+        )
+    if grid is None:
+        grid = cluster if backend == "emulator" else max(1, gpu.first_gpu().sms // cluster) * cluster
+    launch = Launch(grid, spec.block(**constants), cluster, spec.smem(**constants))
+    window = window_of(keep, launch)
+    result = Kernel(spec.source, spec.name, spec.path.name, spec.defines(**constants)).run(
+        *tiles.arguments(spec, *problem.inputs(), problem.output()),
+        grid=launch.grid,
+        block=launch.block,
+        cluster=launch.cluster,
+        smem=launch.smem,
+        backend=backend,
+        trace=window,
+        timeout=timeout,
+    )
+    if result.faults:
+        raise RuntimeError(f"no timeline to show: {result}")
+    spans = kept(result.spans, window) if backend == "emulator" else result.spans
+    return Timeline(
+        title=title(spec, constants),
+        spans=spans,
+        label=ORDER if backend == "emulator" else f"measured now ({result.device})",
+        unit=TICKS if backend == "emulator" else "ns",
+        stages=stages(spec, constants),
+        kernel=spec.name,
+        params=spec.defines(**constants),
+        facts={**asked(problem, launch), **_measured(result)},
+    )
+
+
+def window_of(keep: range | None, launch: Launch) -> Window:
+    """Return the window of :func:`timeline`'s ``keep``: tile n of CTA c is tile ``c + n * grid`` of the problem."""
+    if keep is None:
+        return Window()
+    if keep.step != 1 or not 0 <= keep.start < keep.stop:
+        raise ValueError(f"keep={keep}: say which tiles of a CTA, such as range(24, 32)")
+    blocks = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
+    return Window(blocks=blocks, first=keep.start * launch.blocks, last=keep.stop * launch.blocks)
+
+
+def kept(spans: tuple[Span, ...], window: Window) -> tuple[Span, ...]:
+    """Return what a GPU keeps, out of spans that were recorded without a window; waits in between stay."""
+    if window == Window():
+        return spans
+    reach: dict[tuple[int, int], tuple[int, int]] = {}
+    for s in spans:
+        if s.block < window.blocks and window.first <= s.item < window.last:
+            first, last = reach.get((s.block, s.warp), (s.start, s.end))
+            reach[s.block, s.warp] = min(first, s.start), max(last, s.end)
+    return tuple(s for s in spans if _within(s, window, reach.get((s.block, s.warp))))
+
+
+def _within(span: Span, window: Window, reach: tuple[int, int] | None) -> bool:
+    if reach is None:
+        return False
+    if span.work == "wait":
+        return reach[0] <= span.start and span.end <= reach[1]
+    return window.first <= span.item < window.last
+
+
+def title(spec: KernelSpec, constants: Mapping[str, int]) -> str:
+    """Return a heading: the kernel, and the constants that shape its pipeline."""
+    values = spec.defines(**constants)
+    return ", ".join([spec.name, *(f"{name} {values[name]}" for name in ("STAGES", "CLUSTER") if name in values)])
+
+
+def stages(spec: KernelSpec, constants: Mapping[str, int]) -> int:
+    """Return the slots of a kernel's ring: 0 for a kernel without one."""
+    return spec.defines(**constants).get("STAGES", 0)
+
+
+def asked(problem: TileProblem, launch: Launch) -> dict[str, object]:
+    """Return problem and launch as facts of a timeline."""
+    return {
+        "problem": {"name": "tile", "tiles": problem.tiles, "tile": problem.tile, "share": problem.share,
+                    "intensity": problem.intensity, "bytes": problem.bytes, "flops": problem.flops},
+        "launch": {"grid": launch.blocks, "block": launch.threads, "smem": launch.smem,
+                   "cluster": launch.cluster[0] * launch.cluster[1] * launch.cluster[2]},
+    }  # fmt: skip
+
+
+def _measured(result: Result) -> dict[str, object]:
+    if result.backend == "emulator":
+        return {}
+    return {"device": {"name": result.device}, "seconds": result.seconds, "clock": result.stats.get("trace", {})}
