@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -104,9 +104,9 @@ def measure(
     say(f"{len(works)} cases fit on {device.name}; every result is right. Timing {rounds} rounds …")
     limits = _Limits(bench)
     works["copy"], works["fma"] = limits.copy, limits.fma
-    clocks = {"before": _clocks()}
+    clocks = {"before": clock_rates()}
     times = interleaved(works, gpu.elapsed_ms, rounds, warmup=3)
-    clocks["after"] = _clocks()
+    clocks["after"] = clock_rates()
     return Record(
         set=set_name,
         device={**gpu.facts(), "clocks": clocks},
@@ -194,7 +194,7 @@ def runs_on(spec: KernelSpec, capability: tuple[int, int]) -> bool:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Hold a case that fits and whose result is right: ``fire`` launches it once."""
+    """Hold a case that fits and whose result is right: ``fire`` launches its ``function`` once."""
 
     case: Case
     problem: TileProblem
@@ -202,6 +202,7 @@ class Prepared:
     resources: Mapping[str, int]
     check: Mapping[str, object]
     fire: Callable[[], None]
+    function: gpu.Function
 
     @property
     def key(self) -> tuple:
@@ -241,15 +242,6 @@ class Prepared:
         )
 
 
-@dataclass(frozen=True)
-class _Data:
-    """Holds the arrays of one problem on the GPU, as CuPy arrays."""
-
-    a: object
-    b: object
-    reference: object
-
-
 class Bench:
     """Holds the arrays on the GPU: cases of one tile and share read the same random inputs; all write one output."""
 
@@ -257,7 +249,8 @@ class Bench:
         self._tiles = tiles
         self.c = gpu.zeros(math.prod(TileProblem(tiles).shape), np.float32)
         self._counter = gpu.zeros(1, np.int32)
-        self._data = cache(self._upload)
+        self._inputs = cache(lambda problem: tuple(map(gpu.upload, problem.inputs())))
+        self._reference = cache(lambda problem: gpu.upload(problem.reference()))
         spec = catalog.MEASURE["compare"]
         device = gpu.first_gpu()
         self._compare = gpu.Function(gpu.compile_for(device, spec.read_text(), "compare", spec.name, {}))
@@ -267,29 +260,21 @@ class Bench:
         tile = params["TILE"]
         return TileProblem(self._tiles * 64**2 // tile**2, tile, params["INTENSITY"], share=params["SHARE"])
 
-    def _upload(self, count: int, tile: int, share: int) -> _Data:
-        problem = TileProblem(count, tile, share=share)
-        return _Data(*(gpu.upload(x) for x in (*problem.inputs(), problem.reference())))
-
-    def prepare(self, case: Case, cubin: nvrtc.Cubin, sms: int, check: bool = True) -> Prepared | None:
-        """Load a case and check its result; return None if so many CTAs do not fit on an SM.
-
-        ``check=False`` leaves the check, and its launches, out.
-        """
-        params = dict(case.params)
+    def prepare(self, case: Case, cubin: nvrtc.Cubin, sms: int) -> Prepared | None:
+        """Load a case and check its result; return None if so many CTAs do not fit on an SM."""
         function = gpu.Function(cubin)
         launch = launch_of(case, function, sms)
         if launch is None:
             return None
-        problem = self.problem(params)
-        data = self._data(problem.tiles, problem.tile, problem.share)
+        problem = self.problem(dict(case.params))
         c = self.c[: math.prod(problem.shape)].reshape(problem.shape)
-        fire = function.prepare(on_device(case.spec, data.a, data.b, c, self._counter), launch)
+        a, b = self._inputs(replace(problem, intensity=1))
+        fire = function.prepare(on_device(case.spec, a, b, c, self._counter), launch)
         resources = {"registers": function.registers, "static_smem": function.static_smem, "local": function.local}
-        checked = self._check(fire, problem, c, data.reference, case) if check else {}
-        return Prepared(case, problem, launch, resources, checked, fire)
+        return Prepared(case, problem, launch, resources, self._check(fire, problem, c, case), fire, function)
 
-    def _check(self, fire: Callable, problem: TileProblem, c: object, reference: object, case: Case) -> dict:
+    def _check(self, fire: Callable[[], None], problem: TileProblem, c: object, case: Case) -> dict[str, object]:
+        reference = self._reference(replace(problem, intensity=1))
         gpu.fill_nan(c)
         fire()
         bad, largest = gpu.zeros(1, np.uint64), gpu.zeros(1, np.float32)
@@ -367,11 +352,12 @@ def compile_all(device: object, wanted: set[tuple], say: Callable) -> dict[tuple
         say(f"compiling {len(wanted)} variants …")
         spawn = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(16, os.cpu_count()), mp_context=spawn) as pool:
-            list(pool.map(_compile, sorted(wanted), itertools.repeat(arch)))
-    return {one: _compile(one, arch) for one in wanted}
+            list(pool.map(compile_one, sorted(wanted), itertools.repeat(arch)))
+    return {one: compile_one(one, arch) for one in wanted}
 
 
-def _compile(one: tuple[str, tuple], arch: str) -> nvrtc.Cubin:
+def compile_one(one: tuple[str, tuple], arch: str) -> nvrtc.Cubin:
+    """Compile one pair (kernel, constants), or read it from the cache."""
     name, params = one
     spec = catalog.get(name)
     defines = spec.defines(**dict(params))
@@ -415,7 +401,8 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _clocks() -> dict[str, str]:
+def clock_rates() -> dict[str, str]:
+    """Return the clocks, temperature and power that nvidia-smi tells now; nothing without it."""
     fields = ("clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "temperature.gpu", "power.draw")
     command = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
     try:

@@ -318,31 +318,23 @@ class Function:
 
         return fire
 
-    def arm(self, launch: Launch, window: spans.Window) -> Callable[[], np.ndarray] | None:
-        """Let the launches that follow write down their spans; None if this kernel was built without tracing.
+    def arm(self, launch: Launch, window: spans.Window) -> Recording | None:
+        """Let every launch that follows write down its spans; None if this kernel was built without tracing.
 
-        ``window`` is resolved for ``launch``. The answer reads what was written, an array of
-        :func:`ws_course.runtime.spans.layout`, waits for the kernel, and clears it for the next launch.
+        ``window`` is resolved for ``launch``. Launches add to what is there until it is cleared.
         """
         cu = _cu()
-        answer = cu.cuModuleGetGlobal(self._module, spans.SYMBOL.encode())
-        if answer[0] == cu.CUresult.CUDA_ERROR_NOT_FOUND:
+        code, place, _ = cu.cuModuleGetGlobal(self._module, spans.SYMBOL.encode())
+        if code == cu.CUresult.CUDA_ERROR_NOT_FOUND:
             return None
-        _ask(answer[:1], "looking up where to trace")
+        _ask((code,), "looking up where to trace")
         layout = spans.layout(window, launch)
         memory = zeros(layout.itemsize, np.uint8)
-        place = memory.data.ptr
-        control = np.array((place, window.blocks, window.events, window.first, window.last), spans.CONTROL)
-        _ask(cu.cuMemcpyHtoD(answer[1], control.ctypes.data, control.nbytes), "asking for a trace")
+        asked = (memory.data.ptr, window.blocks, window.events, window.first, window.last)
+        control = np.array(asked, spans.CONTROL)
+        _ask(cu.cuMemcpyHtoD(place, control.ctypes.data, control.nbytes), "asking for a trace")
         self._traced = memory  # launches write there as long as this function lives
-
-        def read() -> np.ndarray:
-            synchronize()
-            found = np.frombuffer(download(memory).tobytes(), layout.base).reshape(layout.shape)
-            _ask(cu.cuMemsetD8(place, 0, layout.itemsize), "clearing memory")
-            return found
-
-        return read
+        return Recording(memory, layout)
 
     def _config(self, launch: Launch) -> object:
         cu = _cu()
@@ -392,6 +384,22 @@ class Function:
                 f"No cluster of {blocks} blocks fits on this GPU with {launch.threads} threads and {launch.smem} bytes "
                 "of dynamic shared memory a block: use a smaller cluster or less shared memory."
             )
+
+
+class Recording:
+    """The memory that a traced kernel writes to."""
+
+    def __init__(self, memory: object, layout: np.dtype) -> None:
+        self._memory, self._layout = memory, layout
+
+    def read(self) -> np.ndarray:
+        """Wait for the GPU and return what was written, of type :func:`ws_course.runtime.spans.layout`."""
+        synchronize()
+        return np.frombuffer(download(self._memory).tobytes(), self._layout.base).reshape(self._layout.shape)
+
+    def clear(self) -> None:
+        """Forget what was written; does not wait."""
+        _ask(_cu().cuMemsetD8Async(self._memory.data.ptr, 0, self._layout.itemsize, 0), "clearing memory")
 
 
 def _bytes(argument: int | bytes) -> bytes:
@@ -471,6 +479,17 @@ def nominal_mhz() -> float:
     """Return the highest clock of the SMs in MHz, which the device need not hold."""
     khz = _cu().CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CLOCK_RATE
     return int(_ask(_cu().cuDeviceGetAttribute(khz, 0), "asking the device")) / 1e3
+
+
+def watched(work: Callable[[], None]) -> None:
+    """Run ``work`` and wait, while a profiler watches that was told not to from the start; without one, just run."""
+    cu = _cu()
+    _ask(cu.cuProfilerStart(), "starting the profiler")
+    try:
+        work()
+        synchronize()
+    finally:
+        cu.cuProfilerStop()
 
 
 def zeros(count: int, dtype: type) -> object:
