@@ -9,6 +9,9 @@ from ws_course import device
 from ws_course.kernels import catalog
 from ws_course.problem import TileProblem
 from ws_course.runtime import Kernel, Window, tiles
+from ws_course.trace import store
+from ws_course.trace.record import record
+from ws_course.trace.run import timeline
 
 pytestmark = pytest.mark.gpu
 
@@ -99,6 +102,29 @@ def test_a_window_keeps_what_it_says():
     result = run("tile_04_pipeline_roles", problem, grid, trace=Window(1, 5, first, last))
     assert result.stats["trace"]["lost"] == 8 * (8 - 5)
     assert marked(result.spans).total() == 8 * 5
+
+
+def test_a_timeline_is_measured_now():
+    found = timeline("tile_04_pipeline_roles", TileProblem(132 * 12), backend="gpu", keep=range(4, 8))
+    assert found.label == f"measured now ({GPUS[0].name})" and (found.unit, found.stages) == ("ns", 2)
+    assert {span.block for span in found.spans} == {0}
+    assert len({span.item for span in found.spans if span.work == "compute"}) == 4
+
+
+@pytest.mark.skipif(bool(GPUS) and GPUS[0].capability < (9, 0), reason="clusters and TMA need Hopper or later")
+def test_timelines_are_recorded_with_what_tracing_cost(tmp_path):
+    names = ["tile_00_one_buffer", "tile_05_mbarrier_ring", "tile_09_persistent", "tile_11_cluster_multicast"]
+    found = record(names, tiles=132 * 48)
+    assert [one.kernel for one in found] == names
+    for one in found:
+        assert one.facts["check"]["ok"] and one.facts["clock"]["lost"] == 0
+        assert 0.9 < one.facts["cost"]["piece"] < 1.5 and 0.9 < one.facts["cost"]["all"] < 3
+        works = [span for span in one.spans if span.work != "wait"]
+        assert {span.block for span in works} == set(range(one.facts["launch"]["cluster"]))
+        assert 5 <= len({span.item for span in works if span.block == 0}) <= 12
+        back = store.read(store.save(one, tmp_path / store.file_name(one)))
+        assert back.spans == one.spans and back.label.startswith(f"recorded ({GPUS[0].name}, ")
+        assert (tmp_path / store.file_name(one)).stat().st_size < 64 << 10
 
 
 def test_without_tracing_there_are_no_spans():

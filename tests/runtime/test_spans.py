@@ -101,6 +101,15 @@ def test_spans_that_were_left_out_make_no_gap_to_wait_in():
     trace = decode(records, NOMINAL)
     works = [span.work for span in trace.spans]
     assert works == ["load", "wait", "load", "wait", "load", "load", "wait", "load", "wait", "load"]
+    assert trace.skipped == {0: 0}
+
+
+def test_the_tiles_before_a_piece_are_counted_by_the_loader():
+    loader, compute = pipeline(4)
+    records = written({(0, 0): loader, (0, 1): compute, (1, 0): compute})
+    records[0, 0]["events"]["number"] += 24
+    records[0, 1]["events"]["number"] += 48
+    assert decode(records, NOMINAL).skipped == {0: 24}
 
 
 def test_the_wait_of_each_role_has_a_name_where_it_is_certain():

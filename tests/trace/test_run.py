@@ -5,7 +5,7 @@ import pytest
 from ws_course import device
 from ws_course.problem import TileProblem
 from ws_course.runtime import BackendError, Launch, Span, Window
-from ws_course.trace.run import kept, timeline, window_of
+from ws_course.trace.run import aligned, kept, timeline, window_of
 from ws_course.trace.timeline import TICKS
 
 SMALL = TileProblem(6, tile=32)
@@ -67,6 +67,20 @@ def test_waits_at_the_edge_of_a_piece_are_left_out():
         Span(0, 0, "wait", 9, 11), Span(0, 0, "load", 11, 12, 2), Span(0, 1, "compute", 9, 11, 0),
     )  # fmt: skip
     assert kept(spans, Window(blocks=1, first=1, last=3)) == spans[3:6]
+    assert kept(spans, Window()) == spans
+
+
+def test_a_piece_begins_with_slot_0_of_the_ring():
+    spans = tuple(
+        span
+        for n, item in enumerate((40, 43, 44, 49, 50))
+        for span in (Span(0, 0, "wait", 10 * n, 10 * n + 5), Span(0, 0, "load", 10 * n + 5, 10 * n + 10, item))
+    )
+    assert (
+        aligned(spans, {0: 24}, 3) == spans and aligned(spans, {}, 3) == spans and aligned(spans, {0: 25}, 0) == spans
+    )
+    assert [s.item for s in aligned(spans, {0: 25}, 3)] == [44, -1, 49, -1, 50]
+    assert [s.item for s in aligned(spans, {0: 26}, 3)] == [43, -1, 44, -1, 49, -1, 50]
 
 
 @pytest.mark.skipif(bool(device.driver().gpus), reason="this machine has a GPU")

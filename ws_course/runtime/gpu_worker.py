@@ -277,13 +277,13 @@ def _execute(job: Job, exchange: _Exchange, printed: str) -> Answer:
             }
             arrays = [gpu.upload(np.frombuffer(shared[at : at + n], np.uint8)) for at, n, _ in exchange.pieces]
             fire = function.prepare(gpu.arguments_of(Bound(job.arguments, (), ()), arrays), job.launch)
-            read = function.arm(job.launch, job.window) if job.window else None
+            recording = function.arm(job.launch, job.window) if job.window else None
             seconds = gpu.elapsed_ms(fire) / 1e3
             gpu.synchronize()
             for (at, size, written), array in zip(exchange.pieces, arrays, strict=True):
                 if written and size:
                     shared[at : at + size] = gpu.download(array).tobytes()
-            records = read() if read else None
+            records = recording.read() if recording else None
             return Answer(seconds, (), _flush(printed), stats, records, gpu.nominal_mhz())
         except Exception as error:
             return Answer(0.0, (gpu.explain(error, job.file),), _flush(printed), stats)

@@ -63,13 +63,15 @@ def layout(window: Window, launch: Launch) -> np.dtype:
 class Trace:
     """Hold decoded spans, their times in ns from the earliest start on.
 
-    ``sms`` maps each block to the SM it ran on, ``lost`` counts spans for which there was no room, ``tick_ns`` is the
-    finest step seen of the clock that all SMs share (0.0 with fewer than two readings), ``mhz`` the SM clock that
+    ``sms`` maps each block to the SM it ran on, ``skipped`` to the tiles that it loaded before the first one that is
+    kept (blocks that have a warp which only loads), ``lost`` counts spans for which there was no room, ``tick_ns`` is
+    the finest step seen of the clock that all SMs share (0.0 with fewer than two readings), ``mhz`` the SM clock that
     turned cycles into ns, ``fitted`` whether it was measured by this launch (else it is the nominal one).
     """
 
     spans: tuple[Span, ...]
     sms: dict[int, int]
+    skipped: dict[int, int]
     lost: int
     tick_ns: float
     mhz: float
@@ -77,7 +79,7 @@ class Trace:
 
     def facts(self) -> dict[str, object]:
         """Return everything but the spans."""
-        return {name: getattr(self, name) for name in ("sms", "lost", "tick_ns", "mhz", "fitted")}
+        return {name: getattr(self, name) for name in ("sms", "skipped", "lost", "tick_ns", "mhz", "fitted")}
 
 
 def decode(records: np.ndarray, nominal_mhz: float) -> Trace:
@@ -97,7 +99,7 @@ def decode(records: np.ndarray, nominal_mhz: float) -> Trace:
     block, warp, slot = np.nonzero(np.arange(room) < kept[..., None])
     found, sm = events[block, warp, slot], head["sm"][block, warp]
     if not len(found):
-        return Trace((), {}, lost, 0.0, nominal_mhz, False)
+        return Trace((), {}, {}, lost, 0.0, nominal_mhz, False)
     start, end, rate, tick, fitted = _nanoseconds(found, sm, 1e3 / nominal_mhz)
     work, item, number = found["what"] & 3, found["what"] >> 2, found["number"]
     did = np.zeros(head.shape, int)
@@ -111,8 +113,13 @@ def decode(records: np.ndarray, nominal_mhz: float) -> Trace:
             spans.append(Span(b, w, "wait", last_end, s, -1, _waits_for(int(did[b, w]), k)))
         spans.append(Span(b, w, WORKS[k], s, e, i))
         before[b, w] = (n, e)
-    sms = {int(b): int(s) for b, s in zip(block, sm, strict=True)}
-    return Trace(tuple(spans), sms, lost, tick, 1e3 / rate, fitted)
+    sms, skipped = {}, {}
+    firsts = np.flatnonzero(slot == 0)[::-1]  # backwards, so that the first loading warp of a block has the last word
+    for b, w, s, n in zip(*(column[firsts].tolist() for column in (block, warp, sm, number)), strict=True):
+        sms[b] = s
+        if did[b, w] == 1 << WORKS.index("load"):
+            skipped[b] = n
+    return Trace(tuple(spans), sms, skipped, lost, tick, 1e3 / rate, fitted)
 
 
 def _waits_for(did: int, work: int) -> str:

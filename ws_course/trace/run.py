@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ws_course import device
 from ws_course.kernels import catalog
@@ -65,7 +65,10 @@ def timeline(
     )
     if result.faults:
         raise RuntimeError(f"no timeline to show: {result}")
-    spans = kept(result.spans, window) if backend == "emulator" else result.spans
+    if backend == "emulator":
+        spans = kept(result.spans, window)
+    else:
+        spans = aligned(result.spans, result.stats.get("trace", {}).get("skipped", {}), stages(spec, constants))
     return Timeline(
         title=title(spec, constants),
         spans=spans,
@@ -89,23 +92,38 @@ def window_of(keep: range | None, launch: Launch) -> Window:
 
 
 def kept(spans: tuple[Span, ...], window: Window) -> tuple[Span, ...]:
-    """Return what a GPU keeps, out of spans that were recorded without a window; waits in between stay."""
+    """Return what a GPU keeps, out of spans that were recorded without a window."""
     if window == Window():
         return spans
+    return _piece(spans, lambda s: s.block < window.blocks and window.first <= s.item < window.last)
+
+
+def aligned(spans: tuple[Span, ...], skipped: Mapping[int, int], stages: int) -> tuple[Span, ...]:
+    """Leave out the first tiles of each block until one goes through slot 0 of its ring.
+
+    ``skipped`` maps a block to the tiles that it loaded before those in ``spans``. It matters where tiles come from a
+    counter: which tile is the first of a piece is then chance.
+    """
+    dropped = {
+        block: set(sorted({s.item for s in spans if s.block == block and s.item >= 0})[: -before % stages])
+        for block, before in (skipped if stages else {}).items()
+    }
+    return _piece(spans, lambda s: s.item not in dropped.get(s.block, ())) if any(dropped.values()) else spans
+
+
+def _piece(spans: tuple[Span, ...], wanted: Callable[[Span], bool]) -> tuple[Span, ...]:
+    """Return the wanted spans of work, and the waits between those of one warp."""
     reach: dict[tuple[int, int], tuple[int, int]] = {}
     for s in spans:
-        if s.block < window.blocks and window.first <= s.item < window.last:
+        if s.work != "wait" and wanted(s):
             first, last = reach.get((s.block, s.warp), (s.start, s.end))
             reach[s.block, s.warp] = min(first, s.start), max(last, s.end)
-    return tuple(s for s in spans if _within(s, window, reach.get((s.block, s.warp))))
 
+    def within(s: Span) -> bool:
+        first, last = reach.get((s.block, s.warp), (0, -1))
+        return first <= s.start and s.end <= last
 
-def _within(span: Span, window: Window, reach: tuple[int, int] | None) -> bool:
-    if reach is None:
-        return False
-    if span.work == "wait":
-        return reach[0] <= span.start and span.end <= reach[1]
-    return window.first <= span.item < window.last
+    return tuple(s for s in spans if (within(s) if s.work == "wait" else wanted(s)))
 
 
 def title(spec: KernelSpec, constants: Mapping[str, int]) -> str:
