@@ -9,7 +9,9 @@ import pytest
 
 from ws_course import viz
 from ws_course.runtime.result import Span
+from ws_course.trace.timeline import Timeline
 from ws_course.viz import Provenance
+from ws_course.viz.provenance import Origin
 
 BAR = [viz.Bar("a", 1.0, 0.9, 1.1), viz.Bar("b", 2.0)]
 DRAW = {
@@ -54,6 +56,26 @@ def test_the_words_of_each_source():
     assert str(Provenance.modelled("roofline")) == "modelled (roofline)"
     assert str(Provenance.emulated()) == "emulated order"
     assert str(Provenance.schematic()) == "schematic, not to scale"
+
+
+@pytest.mark.parametrize(
+    ("label", "origin"),
+    [
+        ("emulated order", Origin.EMULATED),
+        ("recorded (NVIDIA Testing 1, 2000-01-01)", Origin.RECORDED),
+        ("measured now (NVIDIA Testing 1)", Origin.MEASURED),
+        ("modelled (a ring)", Origin.MODELLED),
+    ],
+)
+def test_a_timeline_brings_its_own(label, origin):
+    found = Provenance.of(Timeline("ring", (), label))
+    assert (found.origin, str(found)) == (origin, label)
+
+
+def test_a_timeline_without_a_source_is_refused():
+    for label in ("", "H200", "I measured now"):
+        with pytest.raises(ValueError, match="where (its )?numbers come from"):
+            Provenance.of(Timeline("ring", (), label))
 
 
 def test_two_sources_are_both_named_once():

@@ -6,6 +6,7 @@ from matplotlib.colors import to_hex
 
 from ws_course import viz
 from ws_course.runtime.result import Span
+from ws_course.trace.timeline import TICKS, Timeline
 from ws_course.viz import Provenance, palette
 from ws_course.viz.spans import ORDER_AXIS, role, rows
 
@@ -51,6 +52,15 @@ def test_an_emulated_axis_is_an_order():
     _, ax = viz.figure()
     viz.timeline(ax, SPANS, provenance=Provenance.measured("GPU"), unit="ns")
     assert ax.get_xlabel() == "time (ns)"
+
+
+def test_a_timeline_is_drawn_as_what_it_is():
+    for label, unit, axis in (("emulated order", TICKS, ORDER_AXIS), ("recorded (GPU, 2000-01-01)", "ns", "time (ns)")):
+        one = Timeline("ring", tuple(SPANS), label, unit)
+        _, ax = viz.figure()
+        viz.timeline(ax, one.spans, provenance=Provenance.of(one), unit=one.unit, title=one.title)
+        assert ax.get_xlabel() == axis
+        assert [text.get_text() for text in ax.texts if text.get_gid() == "provenance"] == [label]
 
 
 def test_a_group_is_named_once_and_rows_do_not_overlap():

@@ -48,6 +48,15 @@ class Provenance:
         return cls(origin, _required(record.label, "the label of the record"))
 
     @classmethod
+    def of(cls, source: Labelled) -> Provenance:
+        """Take the label of a timeline, or of anything whose label opens with one of the words of :class:`Origin`."""
+        text = _required(source.label, "a label")
+        for origin in Origin:
+            if text.startswith(origin):
+                return cls(origin, text)
+        raise ValueError(f"{text!r} does not say where numbers come from: begin with {', '.join(map(repr, Origin))}")
+
+    @classmethod
     def modelled(cls, text: str) -> Provenance:
         """Mark numbers computed from a formula; ``text`` names the model in a few words."""
         return cls(Origin.MODELLED, f"modelled ({_required(text, 'the name of the model')})")
