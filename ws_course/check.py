@@ -258,7 +258,7 @@ def check(
 
 def _arguments(spec: KernelSpec, a: np.ndarray, b: np.ndarray, out: Out) -> tuple:
     args = list(arguments(spec, a, b, out.expected))
-    args[2] = replace(out, through=tensor_map) if spec.maps else out
+    args[2] = replace(out, through=tensor_map) if "C" in spec.maps else out
     if spec.counter:  # it must be 0 again, for the next launch
         args[-1] = Out(args[-1], start=args[-1])
     return tuple(args)

@@ -229,8 +229,9 @@ def test_compiles_without_a_warning(spec):
     for arch in spec.archs:
         cubin = nvrtc.compile_cubin(spec.source, spec.name, file=spec.path.name, defines=spec.defines(), arch=arch)
         assert cubin.image.startswith(b"\x7fELF") and cubin.log == ""
-    pointers = ["const float32*", "const float32*", "float32*"]
-    wanted = [*(["128-byte type"] * 3 if spec.maps else pointers), "int32", *(["int32*"] if spec.counter else [])]
+    pointers = {"A": "const float32*", "B": "const float32*", "C": "float32*"}
+    matrices = ["128-byte type" if name in spec.maps else pointer for name, pointer in pointers.items()]
+    wanted = [*matrices, "int32", *(["int32*"] if spec.counter else [])]
     assert [str(p) for p in cubin.parameters] == wanted
 
 

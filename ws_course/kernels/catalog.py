@@ -18,9 +18,9 @@ class KernelSpec:
 
     ``file`` is relative to the folder of this module and ``name`` is the ``__global__`` function in it. ``choices``
     lists the values that are taught and measured for each constant, ``defaults`` the one that is used when a call does
-    not say; a constant outside ``choices`` is allowed if the kernel's ``static_assert`` lines allow it. ``maps`` says
-    that it takes tensor maps of A, B and C in place of pointers, ``counter`` that an ``int`` in device memory follows,
-    0 at launch and at the end (:func:`ws_course.runtime.tiles.arguments` makes both).
+    not say; a constant outside ``choices`` is allowed if the kernel's ``static_assert`` lines allow it. ``maps`` names
+    the matrices that it takes as tensor maps in place of pointers ("ABC"), ``counter`` says that an ``int`` in device
+    memory follows, 0 at launch and at the end (:func:`ws_course.runtime.tiles.arguments` makes both).
     """
 
     name: str
@@ -33,7 +33,7 @@ class KernelSpec:
     threads: Callable[[Mapping[str, int]], int]
     shared: Callable[[Mapping[str, int]], int]
     archs: tuple[str, ...] = ARCHS
-    maps: bool = False
+    maps: str = ""
     counter: bool = False
 
     def cluster(self, **params: int) -> int:
@@ -156,28 +156,16 @@ LADDER: tuple[KernelSpec, ...] = (
 )
 
 
-ABLATIONS: tuple[KernelSpec, ...] = (
-    KernelSpec(
-        name="tile_04_two_roles",
-        file="tile/tile_04_two_roles.cu",
-        title="partitioned pipeline: loader and compute warps only",
-        claim="The loaders hide the loads; what storer warps add, or cost, is the difference to the full rung.",
-        lesson="05",
-        defaults={**_TILE, "STAGES": 2, "LOADER_WARPS": 2},
-        choices={**_TILE_CHOICES, "STAGES": (2, 3, 4), "LOADER_WARPS": (1, 2, 4)},
-        threads=lambda c: 32 * c["LOADER_WARPS"] + c["COMPUTE_THREADS"],
-        shared=lambda c: c["STAGES"] * _stage_bytes(c),
-    ),
-)
-"""Rungs with one part taken out, to see what that part is worth."""
-
-
 def _mapped_bytes(constants: Mapping[str, int]) -> int:
     return constants["STAGES"] * _stage_bytes(constants) + _stage_bytes(constants) // 2 + 1024  # C, and the barriers
 
 
 def _clustered_bytes(constants: Mapping[str, int]) -> int:
     return constants["STAGES"] * (_stage_bytes(constants) + _BARRIERS + 8)  # and the stage's ready barrier
+
+
+def _ring_bytes(constants: Mapping[str, int]) -> int:
+    return constants["STAGES"] * (_stage_bytes(constants) + _BARRIERS)
 
 
 _BARRIERS = 16  # bytes of a stage's full and empty mbarrier
@@ -195,7 +183,7 @@ HOPPER: tuple[KernelSpec, ...] = (
         defaults={**_RING, "LOADER_WARPS": 2},
         choices={**_RING_CHOICES, "LOADER_WARPS": (1, 2, 4)},
         threads=lambda c: 32 * c["LOADER_WARPS"] + c["COMPUTE_THREADS"],
-        shared=lambda c: c["STAGES"] * (_stage_bytes(c) + _BARRIERS),
+        shared=_ring_bytes,
         archs=_HOPPER,
     ),
     KernelSpec(
@@ -207,7 +195,7 @@ HOPPER: tuple[KernelSpec, ...] = (
         defaults=_RING,
         choices=_RING_CHOICES,
         threads=lambda c: 32 + c["COMPUTE_THREADS"],
-        shared=lambda c: c["STAGES"] * (_stage_bytes(c) + _BARRIERS),
+        shared=_ring_bytes,
         archs=_HOPPER,
     ),
     KernelSpec(
@@ -221,7 +209,7 @@ HOPPER: tuple[KernelSpec, ...] = (
         threads=lambda c: 32 + c["COMPUTE_THREADS"],
         shared=_mapped_bytes,
         archs=_HOPPER,
-        maps=True,
+        maps="ABC",
     ),
     KernelSpec(
         name="tile_08_registers",
@@ -234,7 +222,7 @@ HOPPER: tuple[KernelSpec, ...] = (
         threads=lambda c: 128 + c["COMPUTE_THREADS"],
         shared=_mapped_bytes,
         archs=_HOPPER,
-        maps=True,
+        maps="ABC",
     ),
     KernelSpec(
         name="tile_09_persistent",
@@ -242,12 +230,12 @@ HOPPER: tuple[KernelSpec, ...] = (
         title="tiles from a counter, C by a storer of its own",
         claim="A CTA takes the next tile when it is ready for one, and no compute warp waits for C to leave.",
         lesson="09",
-        defaults={**_RING, "CTAS": 2},
-        choices={**_RING_CHOICES, "CTAS": (2, 3)},
+        defaults={**_RING, "CTAS": 2, "SCHEDULE": 2},
+        choices={**_RING_CHOICES, "CTAS": (2, 3), "SCHEDULE": (1, 2)},
         threads=lambda c: 128 + c["COMPUTE_THREADS"],
         shared=_mapped_bytes,
         archs=_HOPPER,
-        maps=True,
+        maps="ABC",
         counter=True,
     ),
     KernelSpec(
@@ -276,6 +264,70 @@ HOPPER: tuple[KernelSpec, ...] = (
     ),
 )
 """The rungs that follow the ladder in lessons 06 to 11; they need compute capability 9.0 (Hopper) or later."""
+
+ABLATIONS: tuple[KernelSpec, ...] = (
+    KernelSpec(
+        name="tile_04_two_roles",
+        file="tile/tile_04_two_roles.cu",
+        title="partitioned pipeline: loader and compute warps only",
+        claim="The loaders hide the loads; what storer warps add, or cost, is the difference to the full rung.",
+        lesson="05",
+        defaults={**_TILE, "STAGES": 2, "LOADER_WARPS": 2},
+        choices={**_TILE_CHOICES, "STAGES": (2, 3, 4), "LOADER_WARPS": (1, 2, 4)},
+        threads=lambda c: 32 * c["LOADER_WARPS"] + c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * _stage_bytes(c),
+    ),
+    KernelSpec(
+        name="tile_06_four_by_eight",
+        file="tile/tile_06_four_by_eight.cu",
+        title="bulk copies, warps of 4 x 8 threads, no swizzle",
+        claim="Four rows of A in the same banks: what the swizzle of tile_07 is for.",
+        lesson="07",
+        defaults=_RING,
+        choices=_RING_CHOICES,
+        threads=lambda c: 32 + c["COMPUTE_THREADS"],
+        shared=_ring_bytes,
+        archs=_HOPPER,
+    ),
+    KernelSpec(
+        name="tile_06_placement",
+        file="tile/tile_06_placement.cu",
+        title="bulk copies, compute warps on 1, 2 or 4 schedulers",
+        claim="Four compute warps on one scheduler share its one instruction a cycle.",
+        lesson="08",
+        defaults={**_RING, "SCHEDULERS": 4},
+        choices={**_RING_CHOICES, "COMPUTE_THREADS": (128,), "SCHEDULERS": (1, 2, 4)},
+        threads=lambda c: 32 * (2 + 4 * (c["COMPUTE_THREADS"] // 32 - 1)),
+        shared=_ring_bytes,
+        archs=_HOPPER,
+    ),
+    KernelSpec(
+        name="tile_07_direct_store",
+        file="tile/tile_07_direct_store.cu",
+        title="tensor maps for the loads, C stored from registers",
+        claim="The swizzle alone; what the TMA store adds, or costs, is the difference to the full rung.",
+        lesson="07",
+        defaults=_RING,
+        choices=_RING_CHOICES,
+        threads=lambda c: 32 + c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * _stage_bytes(c) + 1024,
+        archs=_HOPPER,
+        maps="AB",
+    ),
+    KernelSpec(
+        name="tile_10_cluster_read",
+        file="tile/tile_10_cluster_read.cu",
+        title="cluster: B read in place, from the leader's shared memory",
+        claim="DSMEM is far: who reads a tile many times should bring it home first.",
+        lesson="10",
+        defaults={**_RING, "SHARE": 8, "CLUSTER": 2},
+        choices={**_RING_CHOICES, "SHARE": (8,), "CLUSTER": (1, 2, 4, 8)},
+        threads=lambda c: 64 + c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * (_stage_bytes(c) + 2 * _BARRIERS),
+        archs=_HOPPER,
+    ),
+)
+"""Rungs with one part taken out, to see what that part is worth."""
 
 MEASURE: dict[str, Path] = {
     name: FOLDER / "measure" / f"{name}.cu"

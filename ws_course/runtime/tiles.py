@@ -19,7 +19,7 @@ def arguments(spec: KernelSpec, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> 
     lines of 128 bytes; one with ``counter`` takes a fresh 0 as well. Raises ``ValueError`` for arrays that a tensor map
     cannot describe.
     """
-    given = (tensor_map(a), tensor_map(b), tensor_map(c)) if spec.maps else (a, b, c)
+    given = tuple(tensor_map(x) if name in spec.maps else x for name, x in zip("ABC", (a, b, c), strict=True))
     return (*given, len(a), np.zeros(1, np.int32)) if spec.counter else (*given, len(a))
 
 
@@ -30,9 +30,11 @@ def on_device(spec: KernelSpec, a: object, b: object, c: object, counter: object
     """
     from ws_course.runtime import gpu
 
-    given: list[int | bytes] = [array.data.ptr for array in (a, b, c)]
-    if spec.maps:  # a map needs the shape alone of a host array: its pages are never touched
-        given = [gpu.encode(tensor_map(np.empty(x.shape, np.float32)), x.data.ptr) for x in (a, b, c)]
+    given: list[int | bytes] = [
+        # A map needs the shape alone of a host array: its pages are never touched.
+        gpu.encode(tensor_map(np.empty(x.shape, np.float32)), x.data.ptr) if name in spec.maps else x.data.ptr
+        for name, x in zip("ABC", (a, b, c), strict=True)
+    ]
     given.append(np.int32(len(a)).tobytes())
     return [*given, counter.data.ptr] if spec.counter else given
 

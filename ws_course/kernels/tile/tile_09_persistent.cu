@@ -1,10 +1,9 @@
 // Persistent: a CTA takes the next tile when it is ready for one, and C leaves by a role of its own.
 //
 // Claim         A storer thread waits for the copies of C, so that no compute warp does. Tiles dealt out beforehand
-//               (tile += gridDim.x) leave SMs idle when some CTAs are slower, tiles taken from a counter do not: with
-//               tiles as equal as here, a tie.
-// Differs from  tile_08 by where the tile's number comes from: the loader takes it from the counter `next` and puts it
-//               in the stage, where full[s] hands it to every role with the data; and by the storer.
+//               (SCHEDULE 1) leave SMs idle when some CTAs are slower, tiles taken from a counter (SCHEDULE 2) do not.
+// Differs from  tile_08 by the storer; and by where the tile's number comes from: the loader alone knows the schedule
+//               and puts the number in the stage, where full[s] hands it to every role with the data.
 //
 // Roles         | role    | warps                | job                                                             |
 //               | loader  | 1 (one thread of it) | takes a tile, asks TMA for A[i], B[i] -> stage                  |
@@ -33,6 +32,7 @@ constexpr int ROW_STEP = COMPUTE_THREADS / COLUMNS;      // … in rows that are
 constexpr int LOADER_THREADS = 128;  // a warpgroup: thread 0 loads, thread STORER stores
 constexpr int STORER = 32;           // in another warp than the loader
 constexpr int END = -1;              // the tile's number that ends a role
+constexpr int STATIC = 1, DYNAMIC = 2;
 constexpr int THREADS = LOADER_THREADS + COMPUTE_THREADS;
 constexpr int LAUNCH_REGISTERS = 65536 / (THREADS * CTAS) / 8 * 8;  // a thread has them when CTAS share an SM
 constexpr int LOADER_REGISTERS = 24;
@@ -46,6 +46,7 @@ static_assert(CTAS >= 1 && LAUNCH_REGISTERS >= 24 && LAUNCH_REGISTERS <= 240, "C
 static_assert(ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
 static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
 static_assert(STAGES >= 1, "a tile needs a stage");
+static_assert(SCHEDULE == STATIC || SCHEDULE == DYNAMIC, "1: tiles dealt out beforehand, 2: taken from the counter");
 
 using Barrier = cuda::std::uint64_t;
 
@@ -89,9 +90,10 @@ __device__ void consumer_release(SharedStorage& s, PipelineState at) { ptx::mbar
 // [/ring]
 
 // [schedule]
-// Takes a tile from the counter. One is taken after each tile, so the grid takes `tiles` numbers in all: who has the
-// last puts the counter back for the next launch.
-__device__ int take(int* next, int tiles) {
+// The tile after `tile`. Static: every gridDim.x-th, as in the rungs before. Dynamic: the next that nobody has; one is
+// taken after each tile, so the grid takes `tiles` numbers in all: who has the last puts the counter back to 0.
+__device__ int next_tile(int tile, int* next, int tiles) {
+  if constexpr (SCHEDULE == STATIC) return tile + gridDim.x;
   const int taken = atomicAdd(next, 1);
   if (taken == tiles - 1) atomicExch(next, 0);
   return gridDim.x + taken;  // the first gridDim.x tiles need no counter
@@ -101,7 +103,7 @@ __device__ int take(int* next, int tiles) {
 // [load]
 __device__ void load(SharedStorage& s, const CUtensorMap& A, const CUtensorMap& B, int tiles, int* next) {
   PipelineState at{0, 1};
-  for (int tile = blockIdx.x; tile < tiles; tile = take(next, tiles), at.advance()) {
+  for (int tile = blockIdx.x; tile < tiles; tile = next_tile(tile, next, tiles), at.advance()) {
     const int box[3] = {0, 0, tile}, shared_box[3] = {0, 0, tile / SHARE};
     producer_acquire(s, at);  // empty[stage]: compute threads and storer have released it
     ws::Span span(ws::Work::load, tile);

@@ -1,8 +1,8 @@
 // A cluster and its shared memory: one CTA loads B for all, and the others receive it through DSMEM.
 //
-// Claim         SHARE tiles in a row use the same B. CTAs of a cluster work on such tiles at the same time: one of them,
-//               the leader, loads B and sends it on. L2 is asked for B once per cluster, not once per CTA. The leader
-//               pays: its SM sends every B CLUSTER - 1 times.
+// Claim         SHARE tiles in a row use the same B. CTAs of a cluster work on such tiles at the same time: one of
+//               them, the leader, loads B and sends it on. L2 is asked for B once per cluster, not once per CTA.
+//               The leader's SM pays: it sends every B CLUSTER - 1 times.
 // Differs from  tile_06 by who loads B, the leader alone; by the sender, which copies a stage to the same stage of each
 //               other CTA; by ready, which tells the leader that all can receive; and by the cluster barriers around.
 //
@@ -63,7 +63,7 @@ struct PipelineState {
 };
 
 __device__ void wait(Barrier& barrier, unsigned parity) {
-  while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &barrier, parity)) {}
+  while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {}
 }
 
 __device__ void producer_acquire(SharedStorage& s, PipelineState at) { wait(s.empty[at.stage], at.parity); }
@@ -77,6 +77,11 @@ __device__ void producer_expect(SharedStorage& s, PipelineState at, unsigned byt
 __device__ void producer_ready(SharedStorage& s, PipelineState at) {
   Barrier* leaders = cg::this_cluster().map_shared_rank(&s.ready[at.stage], LEADER);
   ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, leaders);
+}
+
+// The leader's wait for that. Arrivals come from other CTAs: the scope is the cluster.
+__device__ void wait_ready(SharedStorage& s, PipelineState at) {
+  while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &s.ready[at.stage], at.parity)) {}
 }
 
 __device__ void consumer_wait(SharedStorage& s, PipelineState at) { wait(s.full[at.stage], at.parity); }
@@ -102,7 +107,7 @@ __device__ void load(SharedStorage& s, const float* A, const float* B, int tiles
     if (tile < tiles) copy(s.a[at.stage], A + size_t(tile) * TILE_FLOATS, s.full[at.stage]);
     producer_ready(s, at);  // ready[stage] of the leader: B may come
     if (rank == LEADER) {
-      wait(s.ready[at.stage], at.parity ^ 1);  // ready[stage]: all CTAs have released it, so mine is sent and read
+      wait_ready(s, {at.stage, at.parity ^ 1});  // ready[stage]: all CTAs have released it, so mine is sent and read
       copy(s.b[at.stage], B + size_t(first / SHARE) * TILE_FLOATS, s.full[at.stage]);
     }
   }
@@ -115,8 +120,8 @@ __device__ void send(SharedStorage& s, int tiles) {
   auto cluster = cg::this_cluster();
   PipelineState at{0, 0};
   for (int first = blockIdx.x; first < tiles; first += gridDim.x, at.advance()) {
-    wait(s.ready[at.stage], at.parity);  // ready[stage]: every CTA has read what I sent before, and expects B
-    consumer_wait(s, at);                // full[stage]: B is in my stage, and stays there until ready[stage] again
+    wait_ready(s, at);     // ready[stage]: every CTA has read what I sent before, and expects B
+    consumer_wait(s, at);  // full[stage]: B is in my stage, and stays there until ready[stage] again
     ws::Span span(ws::Work::load, first);
     for (int rank = LEADER + 1; rank < CLUSTER; ++rank) {
       ptx::cp_async_bulk(ptx::space_cluster, ptx::space_shared, cluster.map_shared_rank(s.b[at.stage], rank),

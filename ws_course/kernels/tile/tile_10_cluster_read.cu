@@ -1,0 +1,217 @@
+// Reading a neighbour's shared memory in the inner loop: every CTA of the cluster multiplies with the leader's B.
+//
+// Claim         DSMEM is memory at a distance: a load from another SM takes longer than one from the own shared memory
+//               and shares a network. Who reads a tile many times should bring it home first.
+// Differs from  tile_10_cluster_dsmem by B, which stays in the leader: nobody sends it, and everybody reads it there.
+//
+// Roles         | role      | warps                | job                                                       |
+//               | loader    | 1 (one thread of it) | A[i] -> stage; in the leader B -> stage too               |
+//               | announcer | 1 (one thread of it) | in the leader: tells every CTA that B has landed          |
+//               | compute   | COMPUTE_THREADS / 32 | A from my stage, B from the leader's -> registers -> C[i] |
+//
+// Barriers      | name       | from -> to                             | arrivals         | tx bytes    | first parity |
+//               | full[s]    | loader, copy engine -> compute         | 1                | STAGE_BYTES | 0: blocks    |
+//               | empty[s]   | compute release -> loader of that CTA  | compute threads  | 0           | 1: passes    |
+//               | b_full[s]  | leader's announcer -> compute          | 1                | 0           | 0: blocks    |
+//               | b_empty[s] | compute of all CTAs -> leader's loader | all CTAs' warps  | 0           | 1: passes    |
+//
+// Constraints   as tile_10_cluster_dsmem.
+// Lesson        10 clusters and DSMEM
+#include <cooperative_groups.h>
+#include <cuda/ptx>
+#include <ws/trace.cuh>
+
+namespace cg = cooperative_groups;
+namespace ptx = cuda::ptx;
+
+constexpr int TILE_FLOATS = TILE * TILE;
+constexpr int COLUMNS = TILE / 4;                        // columns of a tile, in float4
+constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes ROWS x 4 elements of C
+constexpr int ANNOUNCER = 32, FIRST_COMPUTE = 64;  // roles begin at whole warps; one thread of each of the two works
+constexpr int LEADER = 0;                          // the CTA of a cluster that loads B
+constexpr unsigned TILE_BYTES = TILE_FLOATS * sizeof(float), STAGE_BYTES = 2 * TILE_BYTES;
+static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");
+static_assert(COMPUTE_THREADS % COLUMNS == 0 && ROWS * COMPUTE_THREADS * 4 == TILE_FLOATS, "C in equal pieces");
+static_assert(INTENSITY >= 1 && SHARE >= 1, "the product is done INTENSITY times; SHARE tiles use one B");
+static_assert(STAGES >= 1, "a tile needs a stage");
+static_assert(CLUSTER >= 1 && CLUSTER <= 8 && SHARE % CLUSTER == 0, "at most 8 CTAs, whose tiles use one B");
+static_assert(TILE_BYTES % 16 == 0 && STAGE_BYTES < 1 << 20, "whole 16 bytes, and no more than a barrier can count");
+
+using Barrier = cuda::std::uint64_t;
+
+struct SharedStorage {
+  float4 a[STAGES][TILE_FLOATS / 4];
+  float4 b[STAGES][TILE_FLOATS / 4];
+  Barrier full[STAGES];
+  Barrier empty[STAGES];
+  Barrier b_full[STAGES];
+  Barrier b_empty[STAGES];  // the leader's is used
+};
+
+// [ring]
+// Where a role is in the ring: the stage, and the parity of the phase that it waits for.
+struct PipelineState {
+  int stage;
+  unsigned parity;
+  __device__ void advance() {
+    if (++stage == STAGES) {
+      stage = 0;
+      parity ^= 1;  // once round the ring: every barrier is one phase further
+    }
+  }
+};
+
+__device__ void wait(Barrier& barrier, unsigned parity) {
+  while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {}
+}
+
+__device__ void producer_acquire(SharedStorage& s, PipelineState at) { wait(s.empty[at.stage], at.parity); }
+
+// Announces the bytes that the stage gets and arrives: full completes when all of them have landed.
+__device__ void producer_expect(SharedStorage& s, PipelineState at, unsigned bytes) {
+  ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &s.full[at.stage], bytes);
+}
+
+// Arrives at a barrier of another CTA, or waits for one that others arrive at: the scope is the cluster.
+__device__ void arrive_at(Barrier& barrier, int rank) {
+  Barrier* there = cg::this_cluster().map_shared_rank(&barrier, rank);
+  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, there);
+}
+
+__device__ void wait_cluster(Barrier& barrier, unsigned parity) {
+  while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &barrier, parity)) {}
+}
+
+__device__ void consumer_wait(SharedStorage& s, PipelineState at) { wait(s.full[at.stage], at.parity); }
+
+__device__ void consumer_release(SharedStorage& s, PipelineState at) { ptx::mbarrier_arrive(&s.empty[at.stage]); }
+// [/ring]
+
+// [load]
+// Asks the copy engine for one tile, which it counts on `full` as it lands.
+__device__ void copy(float4* to, const float* from, Barrier& full) {
+  ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to, from, TILE_BYTES, &full);
+}
+
+// The tiles of a cluster are `first` and the CLUSTER - 1 that follow; past the last tile a CTA loads nothing.
+__device__ void load(SharedStorage& s, const float* A, const float* B, int tiles) {
+  const int rank = cg::this_cluster().block_rank();
+  PipelineState at{0, 1};
+  for (int first = blockIdx.x - rank; first < tiles; first += gridDim.x, at.advance()) {
+    const int tile = first + rank;
+    producer_acquire(s, at);  // empty[stage]: my compute threads have released it
+    ws::Span span(ws::Work::load, tile);
+    const unsigned bytes = TILE_BYTES * ((tile < tiles) + (rank == LEADER));
+    producer_expect(s, at, bytes);  // full[stage]: my arrival, and these bytes
+    if (tile < tiles) copy(s.a[at.stage], A + size_t(tile) * TILE_FLOATS, s.full[at.stage]);
+    if (rank == LEADER) {
+      wait_cluster(s.b_empty[at.stage], at.parity);  // b_empty[stage]: every CTA has read my B
+      copy(s.b[at.stage], B + size_t(first / SHARE) * TILE_FLOATS, s.full[at.stage]);
+    }
+  }
+}
+// [/load]
+
+// [announce]
+__device__ void announce(SharedStorage& s, int tiles) {
+  PipelineState at{0, 0};
+  for (int first = blockIdx.x; first < tiles; first += gridDim.x, at.advance()) {
+    consumer_wait(s, at);  // full[stage]: B is in my stage
+    for (int rank = 0; rank < CLUSTER; ++rank) {
+      arrive_at(s.b_full[at.stage], rank);  // b_full[stage]: B may be read here
+    }
+  }
+}
+// [/announce]
+
+// [multiply]
+__device__ void multiply_add(float4& c, float a, const float4& b) {
+  c.x += a * b.x;
+  c.y += a * b.y;
+  c.z += a * b.z;
+  c.w += a * b.w;
+}
+
+// Adds A B to this thread's piece of C. For every four steps of k: ROWS vectors of A, 4 of B, 16 ROWS multiply-adds.
+__device__ void multiply(const float4* a, const float4* b, float4 (&c)[ROWS], int thread) {
+  const int row = thread / COLUMNS * ROWS, column = thread % COLUMNS;
+#pragma unroll 1
+  for (int repeat = 0; repeat < INTENSITY; ++repeat) {
+#pragma unroll 8
+    for (int k = 0; k < COLUMNS; ++k) {
+      const float4* rows = b + 4 * k * COLUMNS + column;
+      const float4 b0 = rows[0], b1 = rows[COLUMNS], b2 = rows[2 * COLUMNS], b3 = rows[3 * COLUMNS];
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) {
+        const float4 x = a[(row + r) * COLUMNS + k];
+        multiply_add(c[r], x.x, b0);
+        multiply_add(c[r], x.y, b1);
+        multiply_add(c[r], x.z, b2);
+        multiply_add(c[r], x.w, b3);
+      }
+    }
+  }
+}
+// [/multiply]
+
+// [compute]
+// Writes this thread's piece of C, 16 bytes of a row at a time.
+__device__ void store(float* to, const float4 (&c)[ROWS], int thread) {
+  const int row = thread / COLUMNS * ROWS, column = thread % COLUMNS;
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    reinterpret_cast<float4*>(to)[(row + r) * COLUMNS + column] = c[r];
+  }
+}
+
+__device__ void compute(SharedStorage& s, float* C, int tiles) {
+  auto cluster = cg::this_cluster();
+  const int thread = threadIdx.x - FIRST_COMPUTE, rank = cluster.block_rank();
+  PipelineState at{0, 0};
+  for (int first = blockIdx.x - rank; first < tiles; first += gridDim.x, at.advance()) {
+    const int tile = first + rank;
+    consumer_wait(s, at);                         // full[stage]: all bytes of A have landed
+    wait_cluster(s.b_full[at.stage], at.parity);  // b_full[stage]: B has landed in the leader
+    float4 c[ROWS] = {};
+    if (tile < tiles) {
+      ws::Span span(ws::Work::compute, tile);
+      multiply(s.a[at.stage], cluster.map_shared_rank(s.b[at.stage], LEADER), c, thread);
+    }
+    consumer_release(s, at);  // empty[stage]: I have read A
+    __syncwarp();
+    if (thread % 32 == 0) arrive_at(s.b_empty[at.stage], LEADER);  // b_empty[stage]: my warp has read B
+    if (tile < tiles) {
+      ws::Span span(ws::Work::store, tile);
+      store(C + size_t(tile) * TILE_FLOATS, c, thread);
+    }
+  }
+}
+// [/compute]
+
+// [kernel]
+extern "C" __global__ void __launch_bounds__(FIRST_COMPUTE + COMPUTE_THREADS, 1)
+    tile_10_cluster_read(const float* A, const float* B, float* C, int tiles) {
+  extern __shared__ float4 dynamic_shared[];
+  SharedStorage& s = *reinterpret_cast<SharedStorage*>(dynamic_shared);
+  auto cluster = cg::this_cluster();
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < STAGES; ++i) {
+      ptx::mbarrier_init(&s.full[i], 1);
+      ptx::mbarrier_init(&s.empty[i], COMPUTE_THREADS);
+      ptx::mbarrier_init(&s.b_full[i], 1);
+      ptx::mbarrier_init(&s.b_empty[i], CLUSTER * COMPUTE_THREADS / 32);
+    }
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);  // initialised -> seen by the cluster
+  }
+  cluster.sync();  // barriers of every CTA initialised -> used from anywhere
+  if (threadIdx.x == 0) {
+    load(s, A, B, tiles);
+  } else if (threadIdx.x == ANNOUNCER) {
+    if (cluster.block_rank() == LEADER) announce(s, tiles);
+  } else if (threadIdx.x >= FIRST_COMPUTE) {
+    compute(s, C, tiles);
+  }
+  __syncwarp();
+  cluster.sync();  // nobody leaves while others read its shared memory or arrive at its barriers
+}
+// [/kernel]
