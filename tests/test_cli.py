@@ -241,7 +241,7 @@ def test_check_refuses_bad_usage(capsys, words, says):
 
 @pytest.mark.skipif(device.has_gpu(), reason="would measure")
 def test_what_needs_a_gpu_says_so(capsys):
-    for words in (["record"], ["check", "tile_00_one_buffer", "--backend", "gpu"]):
+    for words in (["record"], *([word, "tile_00_one_buffer", "--backend", "gpu"] for word in ("check", "trace"))):
         code, _, err = run(capsys, *words)
         assert code == 1 and "doctor" in err
 
@@ -250,3 +250,32 @@ def test_exercises_are_up_to_date(capsys, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     code, out, err = run(capsys, "exercises", "--check")
     assert code == 0, out + err
+
+
+def test_trace_tells_what_each_warp_did_and_exports_it(capsys, tmp_path):
+    words = ["tile_04_pipeline_roles", "-D", "TILE=32", "-D", "STAGES=3", "--tiles", "4", "--backend", "emulator"]
+    code, out, _ = run(capsys, "trace", *words, "--perfetto", str(tmp_path / "order.json"))
+    assert code == 0 and "emulated order" in out and "tile_04_pipeline_roles, STAGES 3" in out
+    assert re.search(r"warp 0 +loader +load 4", out) and re.search(r"warp 7 +storer +store 4", out)
+    trace = json.loads((tmp_path / "order.json").read_text())
+    assert trace["otherData"]["provenance"] == "emulated order"
+    code, out, _ = run(capsys, "trace", *words, "--grid", "2", "--keep", "1:2")
+    assert code == 0 and "CTA 1" not in out and re.search(r"loader +load 1", out)
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["tile_99"], "no kernel is called 'tile_99'"),
+        (["tile_00_one_buffer", "-D", "STAGES=2"], "has no constant STAGES"),
+        (["tile_00_one_buffer", "--keep", "4"], "such as 24:32"),
+        (["tile_00_one_buffer", "--keep", "4:4"], "say which tiles"),
+        (["tile_00_one_buffer", "--tiles", "-1"], "a number of tiles is 0 or more"),
+        (["tile_00_one_buffer", "--perfetto", "no/such/folder.json"], "there is no folder no/such"),
+        (["tile_11_cluster_multicast", "-D", "SHARE=3"], "one matrix of B"),
+    ],
+)
+def test_trace_refuses_bad_usage(capsys, words, says):
+    code, out, err = run(capsys, "trace", *words, "--backend", "emulator")
+    assert (code, out) == (2, "")
+    assert says in err and "Traceback" not in err

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ws_course.kernels.catalog import KernelSpec
     from ws_course.runtime import Kernel
 
 OK, FAILED, USAGE, FAULTS = 0, 1, 2, 3
@@ -104,6 +105,23 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--seeds", type=int, default=5, metavar="N", help="how many schedules to try (default 5)")
     check.set_defaults(run=_check)
 
+    trace = commands.add_parser("trace", help="run a tile kernel and say, or export, what each warp did when")
+    trace.add_argument("kernel", metavar="RUNG", help="a kernel of the catalog")
+    trace.add_argument("--define", "-D", action="append", default=[], metavar="NAME=VALUE", help="a constant")
+    trace.add_argument("--tiles", type=int, default=6, metavar="N", help="of the whole grid (default 6)")
+    trace.add_argument(
+        "--grid", type=int, metavar="CTAS", help="default: one, on a GPU one for each SM; whole clusters"
+    )
+    trace.add_argument(
+        "--keep",
+        type=_range,
+        metavar="M:N",
+        help="keep tiles M to N-1 of the first CTA or cluster (default: everything)",
+    )
+    trace.add_argument("--backend", choices=("auto", "gpu", "emulator"), default="auto")
+    trace.add_argument("--perfetto", type=Path, metavar="FILE", help="write a file for ui.perfetto.dev")
+    trace.set_defaults(run=_trace)
+
     # these two have options of their own, which their modules read
     for name, text in (
         ("record", "measure the kernels on this machine's GPU and write the records"),
@@ -119,6 +137,14 @@ def _integers(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r}: write integers with commas between, such as 4 or 4,2") from None
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition(":")
+    try:
+        return range(int(first), int(last))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: write two integers with a colon between, such as 24:32") from None
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
@@ -188,21 +214,48 @@ def _check(arguments: argparse.Namespace) -> int:
     how = {name: getattr(arguments, name) for name in ("grid", "block", "smem", "backend", "seeds")}
     try:
         usual = catalog.LADDER[0] if own else catalog.get(arguments.kernel)
-        of_problem = {name: str(usual.defaults[name]) for name in ("TILE", "INTENSITY", "SHARE")}
-        defines = {**of_problem, **_defines(arguments)}
-        numbers = {name: _integer(name, value) for name, value in defines.items()}
-        tile, intensity, share = (numbers.pop(name) for name in of_problem)
-        problems = [TileProblem(tiles, tile, intensity, share=share) for tiles in arguments.tiles]
+        of_problem, numbers, defines = _constants(usual, arguments)
+        problems = [TileProblem(tiles, **of_problem) for tiles in arguments.tiles]
         if own:
             verdict = check(_kernel(Path(arguments.kernel), arguments.entry, defines), problems, **how)
         else:
-            verdict = check(catalog.get(arguments.kernel), problems, **how, **numbers)
+            verdict = check(usual, problems, **how, **numbers)
     except KeyError as error:
         raise UsageError(error.args[0]) from error
     except (ValueError, TypeError) as error:
         raise UsageError(error) from error
     print(verdict)
     return OK if verdict else FAULTS
+
+
+def _trace(arguments: argparse.Namespace) -> int:
+    from ws_course.kernels import catalog
+    from ws_course.problem import TileProblem
+    from ws_course.runtime import BackendError
+    from ws_course.trace.perfetto import write
+    from ws_course.trace.run import timeline
+    from ws_course.trace.summary import summary
+
+    if arguments.perfetto and not arguments.perfetto.parent.is_dir():
+        raise UsageError(f"--perfetto {arguments.perfetto}: there is no folder {arguments.perfetto.parent}")
+    how = {name: getattr(arguments, name) for name in ("grid", "keep", "backend")}
+    try:
+        spec = catalog.get(arguments.kernel)
+        of_problem, numbers, _ = _constants(spec, arguments)
+        found = timeline(spec, TileProblem(arguments.tiles, **of_problem), **how, **numbers)
+    except KeyError as error:
+        raise UsageError(error.args[0]) from error
+    except (ValueError, TypeError) as error:
+        raise UsageError(error) from error
+    except BackendError:
+        raise
+    except RuntimeError as error:
+        print(error)
+        return FAULTS
+    print(summary(found))
+    if arguments.perfetto:
+        print(f"written to {write(found, arguments.perfetto)}: open it at https://ui.perfetto.dev")
+    return OK
 
 
 def _record(arguments: argparse.Namespace) -> int:
@@ -225,6 +278,16 @@ def _defines(arguments: argparse.Namespace) -> dict[str, str]:
             raise UsageError(f"--define {text}: write NAME=VALUE, such as STAGES=3")
         defines[name] = value or "1"
     return defines
+
+
+def _constants(
+    spec: KernelSpec, arguments: argparse.Namespace
+) -> tuple[dict[str, int], dict[str, int], dict[str, str]]:
+    """Return the constants that make the problem, the others, and all of them as text."""
+    names = {"TILE": "tile", "INTENSITY": "intensity", "SHARE": "share"}
+    defines = {**{name: str(spec.defaults[name]) for name in names}, **_defines(arguments)}
+    numbers = {name: _integer(name, value) for name, value in defines.items()}
+    return {names[name]: numbers.pop(name) for name in names}, numbers, defines
 
 
 def _integer(name: str, value: str) -> int:
