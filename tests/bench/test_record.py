@@ -90,7 +90,8 @@ def test_the_committed_record_has_its_provenance(h200):
 
 
 def test_the_committed_record_covers_the_ladder(h200):
-    assert {m.kernel for m in h200.measurements} == {spec.name for spec in (*LADDER, *ABLATIONS)}
+    anywhere = [spec.name for spec in (*LADDER, *ABLATIONS) if "sm_80" in spec.archs]
+    assert {m.kernel for m in h200.measurements} == set(anywhere)
     for spec in LADDER:
         for intensity in spec.choices["INTENSITY"]:
             assert h200.find(spec.name, 1, INTENSITY=intensity)

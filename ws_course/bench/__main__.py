@@ -4,6 +4,7 @@ import sys
 
 from ws_course.bench.ladder import SETS, record_set
 from ws_course.bench.record import read
+from ws_course.bench.steps import steps_text
 from ws_course.bench.tables import text
 
 
@@ -14,7 +15,11 @@ def main(arguments: list[str]) -> int:
         return 2
     for name in arguments[:1] or SETS:
         path = record_set(name, *arguments[1:])
-        print(text(read(path)), f"written to {path}", sep="\n")
+        record = read(path)
+        print(text(record))
+        if name == "hopper-ladder":
+            print(*(steps_text(record, ctas) for ctas in (1, 2)), sep="\n\n")
+        print(f"written to {path}")
     return 0
 
 

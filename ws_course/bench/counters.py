@@ -291,9 +291,13 @@ def counted_cases(times: record.Record | None = None) -> list[Case]:
         if "CLUSTER" in spec.defaults:
             continue
         for stages in {spec.defaults.get("STAGES", 3), 3}:
-            own = {"STAGES": (stages,)}
+            own = {"STAGES": (stages,), "SCHEDULERS": (1, 2, 4)}
             found += cases([spec.name], sorted({1, 2, _best(times, spec.name, stages)}), **own)
-    shared = ["tile_06_bulk_copy", "tile_07_tma_tensor", *(s.name for s in HOPPER if "CLUSTER" in s.defaults)]
+    shared = [
+        "tile_06_bulk_copy",
+        "tile_07_tma_tensor",
+        *(s.name for s in (*ABLATIONS, *HOPPER) if "CLUSTER" in s.defaults),
+    ]
     found += cases(shared, (1, 2), SHARE=(SHARE,), CLUSTER=CLUSTERS)
     return list(dict.fromkeys(found))
 

@@ -120,8 +120,8 @@ def measure(
 
 
 def ladder_cases() -> Iterator[Case]:
-    """Yield what lessons 01 to 05 choose from: the rungs that run on any GPU, and the ablations."""
-    everything = [spec.name for spec in (*LADDER, *ABLATIONS)]
+    """Yield what lessons 01 to 05 choose from: the rungs and ablations that run on any GPU."""
+    everything = [spec.name for spec in (*LADDER, *ABLATIONS) if runs_on(spec, (8, 0))]
     pipeline = {"STAGES": STAGES, "LOADER_WARPS": LOADER_WARPS, "STORER_WARPS": STORER_WARPS}
     yield from cases(everything, INTENSITY=INTENSITIES, **pipeline)
     yield from cases(everything, COMPUTE_THREADS=(256,), **pipeline)
@@ -131,7 +131,7 @@ def hopper_cases() -> Iterator[Case]:
     """Yield every rung, old and new, and the ablations: by stages and roles, by intensity, and with a shared B."""
     everything = [spec.name for spec in (*LADDER, *ABLATIONS, *HOPPER)]
     own = {"SHARE": (1,), "CLUSTER": (1,)}  # the base problem: no two tiles share anything
-    yield from cases(everything, STAGES=STAGES, CTAS=(2, 3), **own)
+    yield from cases(everything, STAGES=STAGES, CTAS=(2, 3), SCHEDULERS=(1, 2, 4), **own)
     loaders = [name for name in everything if "LOADER_WARPS" in catalog.get(name).defaults]
     yield from cases(loaders, STAGES=STAGES, LOADER_WARPS=LOADER_WARPS, STORER_WARPS=(1,))
     yield from cases(everything, INTENSITY=(2, 4), **own)

@@ -100,7 +100,7 @@ def warps_text(record: Record) -> str:
             times = [m.median_ms for m in record.select(kernel) if m.warps_per_sm == warps]
             row.append(f"{min(times):.3f} ms" if times else "")
         body.append(row)
-    return f"fastest of all blocks and stages, {record.label}\n{_table(body)}"
+    return f"fastest of all blocks and stages, {record.label}\n{table(body)}"
 
 
 def ladder_text(record: Record, intensity: int = 1) -> str:
@@ -120,7 +120,7 @@ def ladder_text(record: Record, intensity: int = 1) -> str:
         copy = record.limits["copy_gb_s"]
         body.append(["limit: bytes / copy bandwidth", "", "", f"{moved:.3f}", f"{copy:.0f}", "100%", ""])
         body.append(["limit: operations / fp32 rate", "", "", f"{worked:.3f}", "", "", ""])
-        lines += [_table(body), ""]
+        lines += [table(body), ""]
     return "\n".join(lines)
 
 
@@ -139,7 +139,7 @@ def specialization_text(record: Record, intensity: int = 1) -> str:
         times = [f"{p.unified.median_ms:.3f}", f"{p.roles.median_ms:.3f}"]
         without = f"{p.two_roles.median_ms:.3f}" if p.two_roles else ""
         body.append([str(p.ctas_per_sm), str(p.stages), *times, warps, verdict, without])
-    return f"same stages, occupancy and compute threads, intensity {intensity}, {record.label}\n{_table(body)}"
+    return f"same stages, occupancy and compute threads, intensity {intensity}, {record.label}\n{table(body)}"
 
 
 def resources_text(record: Record) -> str:
@@ -152,7 +152,7 @@ def resources_text(record: Record) -> str:
             seen.add(key)
             numbers = (m.launch["block"], m.resources["registers"], m.launch["smem"], m.resources["static_smem"])
             body.append([m.kernel, _constants(m), *map(str, numbers)])
-    return f"{record.label}\n{_table(body)}"
+    return f"{record.label}\n{table(body)}"
 
 
 def _constants(m: Measurement) -> str:
@@ -160,7 +160,8 @@ def _constants(m: Measurement) -> str:
     return ", ".join(f"{m.params[name]} {word}" for name, word in short.items() if name in get(m.kernel).defaults)
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as text with aligned columns; the first row is the head, the first two columns are words."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     text = [
         "  ".join(
