@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import multiprocessing
+import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -91,14 +93,20 @@ def record_all(folder: str | Path | None = None, say: Callable = print) -> list[
 
 
 def _compile(specs: list[KernelSpec], device: Gpu) -> dict[tuple[str, bool], nvrtc.Cubin]:
-    def one(spec: KernelSpec, traced: bool) -> nvrtc.Cubin:
-        defines = {**spec.defines(), **({spans.DEFINE: 1} if traced else {})}
-        return gpu.compile_for(device, spec.source, spec.name, spec.path.name, defines)
+    """Compile each kernel without and with tracing in several processes, then read everything from the cache."""
+    wanted = [(spec.name, traced, device) for spec in specs for traced in (False, True)]
+    processes = min(16, os.cpu_count() or 1)
+    if processes > 2 and len(wanted) > 8:
+        with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+            list(pool.map(_compile_one, wanted))
+    return {one[:2]: _compile_one(one) for one in wanted}
 
-    wanted = [(spec, traced) for spec in specs for traced in (False, True)]
-    with ThreadPoolExecutor(8) as pool:
-        cubins = pool.map(lambda pair: one(*pair), wanted)
-        return {(spec.name, traced): cubin for (spec, traced), cubin in zip(wanted, cubins, strict=True)}
+
+def _compile_one(one: tuple[str, bool, Gpu]) -> nvrtc.Cubin:
+    name, traced, device = one
+    spec = catalog.get(name)
+    defines = {**spec.defines(), **({spans.DEFINE: 1} if traced else {})}
+    return gpu.compile_for(device, spec.source, spec.name, spec.path.name, defines)
 
 
 def _prepare(
