@@ -1,0 +1,7 @@
+# expect: AssertionError
+# The loader's parities are the consumer's, and the running phase is counted as complete.
+phase = 4
+pending = 3
+loader = [[tile % 3, tile // 3 % 2] for tile in range(7)]
+consumer = [[tile % 3, tile // 3 % 2] for tile in range(7)]
+first_wait = 3
