@@ -314,19 +314,22 @@ def _best(times: record.Record | None, kernel: str, stages: int) -> int:
 # ---- the profiler -------------------------------------------------------------------------------
 
 
-def count(tiles: int = TILES, say: Callable = print, keep: str | Path | None = None) -> Counters:
-    """Profile every case on this machine's GPU in one run of ``ncu`` and return the counters.
+def count(
+    wanted: Iterable[Case] | None = None,
+    tiles: int = TILES,
+    say: Callable = print,
+    keep: str | Path | None = None,
+) -> Counters:
+    """Profile every case that fits on this machine's GPU in one run of ``ncu`` and return the counters.
 
-    ``tiles`` counts tiles of 64 x 64; ``keep`` is where the profiler's own output goes, besides.
+    ``wanted`` are by default :func:`counted_cases`; ``tiles`` counts tiles of 64 x 64; ``keep`` is where the
+    profiler's own output goes, besides.
     Raises ``ProfilerError`` where the profiler is missing or may not read the counters, ``BackendError`` without a GPU.
     """
     device = gpu.first_gpu()
     ncu = find_profiler()
-    try:
-        times = record.load("hopper-ladder", device.name)
-    except FileNotFoundError:
-        times = None
-    wanted = [case for case in counted_cases(times) if runs_on(case.spec, device.capability)]
+    chosen = _usual(device.name) if wanted is None else wanted
+    wanted = [case for case in chosen if runs_on(case.spec, device.capability)]
     compile_all(device, {(case.kernel, case.params) for case in wanted}, say)
     metrics = tuple(dict.fromkeys(metric for field in FIELDS for metric in field.metrics))
     metrics = _known(ncu, metrics, wanted[:1], say)
@@ -354,6 +357,13 @@ def count(tiles: int = TILES, say: Callable = print, keep: str | Path | None = N
         missing=tuple(m for f in FIELDS if f.name not in used for m in f.metrics),
         launches=launches,
     )
+
+
+def _usual(device: str) -> list[Case]:
+    try:
+        return counted_cases(record.load("hopper-ladder", device))
+    except FileNotFoundError:
+        return counted_cases()
 
 
 def find_profiler() -> str:
