@@ -35,14 +35,16 @@ STAGE = 32 << 10  # bytes: a tile of A and one of B
 TILE = 16 << 10  # bytes: a tile of C
 TILES = 16384  # stages of a launch on the whole chip: 512 MiB read, 256 MiB written, far more than any L2
 TILES_OF_ONE = 512  # … and on one SM alone
+PACES = (1000, 1500, 2000, 2400, 2800, 3200, 3600, 4000)  # cycles between two stages of an SM
 TIMES = 400  # products of a launch
 ROUNDS = 15
 WARMUP = 3
 
 KINDS = ("registers", "cp.async", "bulk", "none")
-STORES = ("none", "threads", "bulk")
+STORES = ("none", "threads", "bulk", "bulk fenced")
 WORKS = ("none", "product", "put")
 HANDOFFS = ("none", "syncthreads", "mbarrier", "round trip")
+EPILOGUES = ("none", "threads", "bulk", "bulk storer", "storer")
 LAYOUTS = ("rows", "swizzled")
 BACKGROUNDS = ("none", "bulk", "cp.async")
 """Names of the kernels' constants: the place in the tuple is the constant's value."""
@@ -53,7 +55,8 @@ class Stream:
     """Hold the times of launches that stream ``tiles`` stages of 32 KiB over ``sms`` SMs and compute nothing.
 
     ``kind`` (of :data:`KINDS`) says how a stage is loaded, ``store`` (of :data:`STORES`) how 16 KiB are written for
-    each; ``stages`` are in flight in each of ``ctas_per_sm`` CTAs of ``threads`` threads.
+    each; ``stages`` are in flight in each of ``ctas_per_sm`` CTAs of ``threads`` threads, which are busy for ``pace``
+    clock cycles after each.
     """
 
     kind: str
@@ -63,6 +66,7 @@ class Stream:
     ctas_per_sm: int
     sms: int
     tiles: int
+    pace: int = 0
     times_ms: tuple[float, ...] = ()
 
     @property
@@ -80,9 +84,10 @@ class Stream:
 class Product:
     """Hold the times of launches in which every CTA does one piece of work ``times`` times, out of shared memory.
 
-    ``work``, ``handoff``, ``layout``, ``background`` are of :data:`WORKS`, :data:`HANDOFFS`, :data:`LAYOUTS`,
-    :data:`BACKGROUNDS`; ``loader_warps`` are there beside ``threads`` compute threads in each of ``ctas_per_sm`` CTAs;
-    ``loaded`` counts the stages that the background loaded on one SM during one (other) launch.
+    ``work``, ``handoff``, ``layout``, ``background`` and ``epilogue`` are of :data:`WORKS`, :data:`HANDOFFS`,
+    :data:`LAYOUTS`, :data:`BACKGROUNDS` and :data:`EPILOGUES`; ``loader_warps`` are there beside ``threads`` compute
+    threads in each of ``ctas_per_sm`` CTAs; ``loaded`` counts the stages that the background loaded on one SM during
+    one (other) launch.
     """
 
     work: str
@@ -93,6 +98,7 @@ class Product:
     loader_warps: int
     ctas_per_sm: int
     times: int
+    epilogue: str = "none"
     loaded: float = 0.0
     times_ms: tuple[float, ...] = ()
 
@@ -129,7 +135,7 @@ class Micro:
 
         The launch itself is taken off. Raises ``KeyError`` if nothing or more than one measurement matches.
         """
-        rest = {"threads": 128, "sms": int(self.device["sm_count"]), **rest}
+        rest = {"threads": 128, "sms": int(self.device["sm_count"]), "pace": 0, **rest}
         found = self._one(self.streams, kind=kind, store=store, ctas_per_sm=ctas_per_sm, **rest)
         return (found.ms - median(self.launch_ms)) * 1e6 / (found.tiles / found.sms)
 
@@ -144,7 +150,7 @@ class Micro:
 
     def product(self, work: str = "product", handoff: str = "none", ctas_per_sm: int = 1, **rest: object) -> Product:
         """Return one measurement of :class:`Product`, with the whole record's name in the ``KeyError``."""
-        usual = {"layout": "rows", "threads": 128, "background": "none"}
+        usual = {"layout": "rows", "threads": 128, "background": "none", "epilogue": "none"}
         usual["loader_warps"] = 1 if handoff == "round trip" else 0
         return self._one(self.products, work=work, handoff=handoff, ctas_per_sm=ctas_per_sm, **{**usual, **rest})
 
@@ -197,7 +203,7 @@ def load(device: str | None = None) -> Micro:
 def streams(sms: int) -> Iterator[Stream]:
     """Yield what is streamed on a chip of ``sms`` SMs, whether it fits or not."""
     for kind, threads in (("registers", 128), ("registers", 256), ("none", 128), ("none", 256)):
-        for store in ("none", "threads") if kind != "none" else ("threads", "bulk"):
+        for store in ("none", "threads") if kind != "none" else ("threads", "bulk", "bulk fenced"):
             for ctas in (1, 2, 3, 4, 5):
                 yield Stream(kind, store, threads, 1, ctas, sms, TILES)
             yield Stream(kind, store, threads, 1, 1, 1, TILES_OF_ONE)
@@ -209,6 +215,11 @@ def streams(sms: int) -> Iterator[Stream]:
                     yield Stream(kind, store, threads, stages, ctas, sms, TILES)
             for stages in range(1, 7):
                 yield Stream(kind, store, threads, stages, 1, 1, TILES_OF_ONE)
+    # SMs that ask for less than they could have
+    for kind, store in (("cp.async", "threads"), ("bulk", "threads"), ("bulk", "bulk"), ("bulk", "bulk fenced")):
+        for ctas, stages in ((1, 3), (2, 2)):
+            for pace in PACES:
+                yield Stream(kind, store, 128, stages, ctas, sms, TILES, ctas * pace)
 
 
 def products() -> Iterator[Product]:
@@ -222,6 +233,18 @@ def products() -> Iterator[Product]:
             for handoff in HANDOFFS[1:]:
                 warps = 1 if handoff == "round trip" else 0
                 yield Product("none", handoff, "rows", threads, "none", warps, ctas, 4 * TIMES)
+        for ctas in (1, 2, 3, 4):
+            for epilogue, layout, warps in (
+                ("threads", "rows", 0),
+                ("threads", "swizzled", 0),
+                ("bulk", "swizzled", 0),
+                ("bulk storer", "swizzled", 1),
+                ("storer", "rows", 1),
+                ("storer", "rows", 2),
+            ):
+                yield Product("product", "none", layout, threads, "none", warps, ctas, TIMES, epilogue)
+            for warps in (1, 2, 4):
+                yield Product("product", "none", "rows", threads, "none", warps, ctas, TIMES)
         for ctas in (1, 2, 3):
             for background, layout, warps in (
                 ("bulk", "rows", 1),
@@ -296,13 +319,13 @@ class _Arrays:
     def prepare(self, case: Stream | Product, function: gpu.Function, sms: int) -> Callable[[], None] | None:
         if isinstance(case, Product):
             threads = case.threads + 32 * case.loader_warps
-            smem = STAGE * (2 if case.background != "none" else 1)
+            smem = STAGE * (1 if case.background == case.epilogue == "none" else 2)
             scalars = [np.int32(case.times).tobytes(), self.counter.data.ptr]
             grid, place = sms * case.ctas_per_sm, 0
         else:
             threads = case.threads
-            smem = STAGE * case.stages + (TILE if case.store == "bulk" else 0)
-            scalars = [np.int32(case.tiles).tobytes(), np.int32(case.stages).tobytes()]
+            smem = STAGE * case.stages + (TILE if case.store.startswith("bulk") else 0)
+            scalars = [np.int32(n).tobytes() for n in (case.tiles, case.stages, case.pace)]
             grid, place = case.sms * case.ctas_per_sm, 0
             if case.sms == 1:  # a place of its own, so that the case before has not left it in L2
                 place = self._place
@@ -313,7 +336,7 @@ class _Arrays:
         return function.prepare([*arrays, *scalars], Launch(grid, threads, smem=smem))
 
     def empty(self, function: gpu.Function) -> Callable[[], None]:
-        scalars = [np.int32(0).tobytes(), np.int32(1).tobytes()]
+        scalars = [np.int32(n).tobytes() for n in (0, 1, 0)]
         return function.prepare([self.source.data.ptr, self.to.data.ptr, *scalars], Launch(1, 128, smem=STAGE))
 
     def count(self, fire: Callable[[], None]) -> int:
@@ -337,6 +360,7 @@ def _variant(case: Stream | Product) -> tuple[str, tuple[tuple[str, int], ...]]:
         "HANDOFF": HANDOFFS.index(case.handoff),
         "LAYOUT": LAYOUTS.index(case.layout),
         "BACKGROUND": BACKGROUNDS.index(case.background),
+        "EPILOGUE": EPILOGUES.index(case.epilogue),
         "THREADS": case.threads,
         "LOADER_WARPS": case.loader_warps,
     }

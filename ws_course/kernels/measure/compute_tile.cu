@@ -4,11 +4,17 @@
 //                 to shared memory. It is done `times` times, with a handoff after each.
 // The handoff     HANDOFF 0 none, 1 __syncthreads, 2 all compute threads arrive at an mbarrier and wait for it, 3 they
 //                 arrive at one (empty), another warp waits for it and arrives at a second (full), for which they wait.
+// The epilogue    C after each piece of work, to the same place again and again (it stays in the L2 cache): EPILOGUE 0
+//                 none, 1 by the compute threads from registers, 2 by way of shared memory and the copy engine, asked
+//                 by one compute thread, 3 asked by a thread of another warp, 4 by LOADER_WARPS other warps from shared
+//                 memory.
 // The layout      LAYOUT 0 rows in order and a warp of 2 x 16 threads, 1 the copy engine's swizzle and a warp of 4 x 8.
-// The background  BACKGROUND 0 none, 1 one thread copies two tiles from the L2 cache to shared memory, again and again,
-//                 by bulk copies, 2 LOADER_WARPS warps do so by cp.async: `loaded` counts how often, of all CTAs.
-// Constraints     block = THREADS + 32 LOADER_WARPS; dynamic shared memory = 32 KiB, and as much again with a background;
-//                 HANDOFF 3 and BACKGROUND 1 use one loader warp; HANDOFF 2 and 3 and BACKGROUND 1 need capability 9.0.
+// The background  BACKGROUND 0 none (LOADER_WARPS warps leave at once), 1 one thread copies two tiles from the L2 cache to
+//                 shared memory, again and again, by bulk copies, 2 LOADER_WARPS warps do so by cp.async: `loaded`
+//                 counts how often, of all CTAs.
+// Constraints     block = THREADS + 32 LOADER_WARPS; dynamic shared memory = 32 KiB, as much again with a background or
+//                 an epilogue; `from` holds 32 KiB for each CTA; HANDOFF 3, EPILOGUE 3, BACKGROUND 1 use one loader
+//                 warp; HANDOFF 2 and 3, BACKGROUND 1, EPILOGUE 2 to 4 need compute capability 9.0.
 #include <cuda/ptx>
 #include <cuda_pipeline.h>
 #pragma nv_diag_suppress 177  // some variants leave a variable unused
@@ -21,6 +27,9 @@
 #endif
 #ifndef HANDOFF
 #define HANDOFF 0
+#endif
+#ifndef EPILOGUE
+#define EPILOGUE 0
 #endif
 #ifndef LAYOUT
 #define LAYOUT 0
@@ -42,6 +51,7 @@ constexpr int LOADER_THREADS = 32 * LOADER_WARPS;
 constexpr unsigned STAGE_BYTES = STAGE * sizeof(float4);
 static_assert(!(HANDOFF == 1 && LOADER_WARPS > 0), "__syncthreads is for a block without roles");
 static_assert(!(HANDOFF == 3 && (BACKGROUND || LOADER_WARPS != 1)), "the other warp hands back, and does nothing else");
+static_assert(!(EPILOGUE >= 3 && (BACKGROUND || HANDOFF || !LOADER_WARPS)), "the other warps store, and do nothing else");
 
 using Barrier = cuda::std::uint64_t;
 
@@ -86,14 +96,66 @@ __device__ void put(float4* to, const float4 (&registers)[STAGE / THREADS], int 
 }
 
 __device__ void wait(Barrier& barrier, unsigned parity) {
-#if HANDOFF >= 2 || BACKGROUND == 1
+#if HANDOFF >= 2 || BACKGROUND == 1 || EPILOGUE >= 2
   while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {}
 #endif
 }
 
 __device__ void arrive(Barrier& barrier) {
-#if HANDOFF >= 2
+#if HANDOFF >= 2 || EPILOGUE >= 2
   ptx::mbarrier_arrive(&barrier);
+#endif
+}
+
+// What the other warps of EPILOGUE 3 and 4 do: C in shared memory -> `to`, each time that it is full.
+__device__ void drain(float4* to, const float4* c, Barrier& c_full, Barrier& c_empty, int times) {
+#if EPILOGUE == 3
+  if (threadIdx.x != THREADS) return;
+  for (int i = 0; i < times; ++i) {
+    wait(c_full, i & 1);
+    ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, to, c, STAGE_BYTES / 2);
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+    arrive(c_empty);
+  }
+#elif EPILOGUE == 4
+  for (int i = 0; i < times; ++i) {
+    wait(c_full, i & 1);
+    for (int j = threadIdx.x - THREADS; j < STAGE / 2; j += LOADER_THREADS) to[j] = c[j];
+    arrive(c_empty);
+  }
+#endif
+}
+
+// C -> `to`, by way of shared memory for EPILOGUE 2 to 4.
+__device__ void epilogue(float4* to, float4* shared_c, const float4 (&c)[ROWS], unsigned row, unsigned column, int i,
+                         Barrier& c_full, Barrier& c_empty) {
+#if EPILOGUE == 1
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) to[(row + r * ROW_STEP) * COLUMNS + column] = c[r];
+#elif EPILOGUE >= 2
+#if EPILOGUE == 2
+  if (threadIdx.x == 0) {
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+    arrive(c_empty);
+  }
+  wait(c_empty, i & 1);
+#else
+  wait(c_empty, (i & 1) ^ 1);
+#endif
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) shared_c[swizzled((row + r * ROW_STEP) * COLUMNS + column)] = c[r];
+#if EPILOGUE < 4
+  ptx::fence_proxy_async(ptx::space_shared);  // ordinary writes -> seen by the copy engine
+#endif
+  arrive(c_full);
+#if EPILOGUE == 2
+  if (threadIdx.x == 0) {
+    wait(c_full, i & 1);
+    ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, to, shared_c, STAGE_BYTES / 2);
+    ptx::cp_async_bulk_commit_group();
+  }
+#endif
 #endif
 }
 
@@ -124,16 +186,20 @@ __device__ unsigned background(float4* to, const float4* from, Barrier& landed, 
 extern "C" __global__ void __launch_bounds__(THREADS + LOADER_THREADS, 1)
     compute_tile(const float4* from, float4* to, int times, unsigned* loaded) {
   extern __shared__ float4 tiles[];
-  __shared__ Barrier full, empty, landed;
+  __shared__ Barrier full, empty, landed, c_full, c_empty;
   __shared__ int done;
   const int thread = threadIdx.x;
+  from += size_t(blockIdx.x) * STAGE;
+  to += size_t(blockIdx.x) * (STAGE / 2);
   for (int i = thread; i < STAGE; i += THREADS + LOADER_THREADS) tiles[i] = from[i];
   if (thread == 0) {
     done = 0;
-#if HANDOFF >= 2 || BACKGROUND == 1
+#if HANDOFF >= 2 || BACKGROUND == 1 || EPILOGUE >= 2
     ptx::mbarrier_init(&full, 1);
     ptx::mbarrier_init(&empty, THREADS);
     ptx::mbarrier_init(&landed, 1);
+    ptx::mbarrier_init(&c_full, THREADS);
+    ptx::mbarrier_init(&c_empty, EPILOGUE == 4 ? LOADER_THREADS : 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
 #endif
   }
@@ -147,6 +213,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + LOADER_THREADS, 1)
       }
     }
 #endif
+    if (EPILOGUE >= 3) drain(to, tiles + STAGE, c_full, c_empty, times);
     if (BACKGROUND) {
       const unsigned stages = background(tiles + STAGE, from, landed, done);
       if (stages) atomicAdd(loaded, stages);
@@ -164,6 +231,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + LOADER_THREADS, 1)
       for (int r = 0; r < STAGE / THREADS; ++r) registers[r].x += 1;
       put(tiles, registers, thread);
     }
+    epilogue(to, tiles + STAGE, c, row, column, i, c_full, c_empty);
 #if HANDOFF == 1
     __syncthreads();
 #elif HANDOFF == 2
@@ -175,6 +243,10 @@ extern "C" __global__ void __launch_bounds__(THREADS + LOADER_THREADS, 1)
 #endif
   }
   *const_cast<volatile int*>(&done) = 1;
+#if EPILOGUE == 0
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) to[(size_t(blockIdx.x) * THREADS + thread) * ROWS + r] = c[r];
+  for (int r = 0; r < ROWS; ++r) to[(row + r * ROW_STEP) * COLUMNS + column] = c[r];
+#elif EPILOGUE == 2
+  if (thread == 0) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory must outlive its readers
+#endif
 }
