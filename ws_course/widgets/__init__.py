@@ -1,7 +1,8 @@
 """Let the reader predict, move and look: one file per widget, each with a picture for pages where nothing moves."""
 
 from ws_course.widgets.comparison import Comparison
+from ws_course.widgets.player import Player
 from ws_course.widgets.predict import Predict
 from ws_course.widgets.timeline import TimelineViewer
 
-__all__ = ["Comparison", "Predict", "TimelineViewer"]
+__all__ = ["Comparison", "Player", "Predict", "TimelineViewer"]
