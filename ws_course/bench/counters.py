@@ -30,7 +30,7 @@ from ws_course.bench.ladder import (
     Case,
     cases,
     compile_all,
-    compile_one,
+    compile_variant,
     runs_on,
     versions,
 )
@@ -330,7 +330,7 @@ def count(
     ncu = find_profiler()
     chosen = _usual(device.name) if wanted is None else wanted
     wanted = [case for case in chosen if runs_on(case.spec, device.capability)]
-    compile_all(device, {(case.kernel, case.params) for case in wanted}, say)
+    compile_all(device, {case.variant for case in wanted}, say)
     metrics = tuple(dict.fromkeys(metric for field in FIELDS for metric in field.metrics))
     metrics = _known(ncu, metrics, wanted[:1], say)
     say(f"counting {len(metrics)} metrics of up to {len(wanted)} launches …")
@@ -494,7 +494,7 @@ def _launch(asked: str, launched: str) -> None:
     made = []
     for one in wanted["cases"]:
         case = Case(one["kernel"], tuple((name, value) for name, value in one["params"]), one["ctas"])
-        prepared = bench.prepare(case, compile_one((case.kernel, case.params), arch), device.sms)
+        prepared = bench.prepare(case, compile_variant(case.variant, arch), device.sms)
         if prepared is None:
             continue
         gpu.watched(prepared.fire)

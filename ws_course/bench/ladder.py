@@ -7,6 +7,7 @@ import itertools
 import math
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,22 +37,33 @@ LOADER_WARPS = (1, 2, 4)
 STORER_WARPS = (1, 2)
 CLUSTERS = (1, 2, 4, 8)
 SHARE = 8  # consecutive tiles that multiply one matrix of B, where B is shared
+WARPS = 64  # that an SM holds (compute capability 8.0, 9.0 and 10.0)
 ROUNDS = 15
 COPY_BYTES = 1 << 32  # 4 GiB read and as much written, where the memory is large enough
 
 
 @dataclass(frozen=True)
 class Case:
-    """Name one thing to measure: a kernel, all its constants, and the resident CTAs per SM."""
+    """Name one thing to measure: a kernel, all its constants, and the resident CTAs per SM.
+
+    ``promised`` CTAs per SM are the second number of ``__launch_bounds__``, for which the compiler saves registers (0:
+    the file's own).
+    """
 
     kernel: str
     params: tuple[tuple[str, int], ...]
     ctas: int
+    promised: int = 0
 
     @property
     def spec(self) -> KernelSpec:
         """Return the kernel's entry in the catalog."""
         return catalog.get(self.kernel)
+
+    @property
+    def variant(self) -> tuple:
+        """Return what is compiled for it: cases with other numbers of CTAs can share that."""
+        return self.kernel, self.params, self.promised
 
 
 def cases(
@@ -92,12 +104,12 @@ def measure(
     """
     device = gpu.first_gpu()
     wanted = [case for case in dict.fromkeys(wanted) if runs_on(case.spec, device.capability)]
-    cubins = compile_all(device, {(case.kernel, case.params) for case in wanted}, say)
+    cubins = compile_all(device, {case.variant for case in wanted}, say)
     gpu.start()
     bench = Bench(tiles)
     works, found = {}, {}
     for case in wanted:
-        prepared = bench.prepare(case, cubins[case.kernel, case.params], device.sms)
+        prepared = bench.prepare(case, cubins[case.variant], device.sms)
         if prepared and prepared.key not in found:
             found[prepared.key] = prepared
             works[prepared.key] = prepared.fire
@@ -139,11 +151,15 @@ def hopper_cases() -> Iterator[Case]:
 
 
 def warps_cases() -> Iterator[Case]:
-    """Yield blocks of one warp to eight at every occupancy: from 1 resident warp per SM to 64, with small tiles."""
+    """Yield from 1 resident warp per SM to 64: small tiles, blocks of one warp to eight, as many CTAs as fit.
+
+    More warps get fewer registers each: the compiler is told how many CTAs share an SM.
+    """
     kernels = ("tile_01_double_buffer", "tile_04_two_roles", "tile_06_bulk_copy")
-    threads = (32, 64, 128, 256)
-    small = {"TILE": (32,), "LOADER_WARPS": (1,), "COMPUTE_THREADS": threads, "STAGES": (2, 3)}
-    yield from cases(kernels, ctas=(*range(1, 9), 10, 12, 14, 16, 20, 24, 28, 32), **small)
+    small = {"TILE": (32,), "STAGES": (2,), "LOADER_WARPS": (1,), "COMPUTE_THREADS": (32, 64, 128, 256)}
+    for case in cases(kernels, ctas=range(1, 14), **small):
+        if case.ctas * case.spec.block(**dict(case.params)) <= WARPS * 32:
+            yield replace(case, promised=case.ctas)
 
 
 SETS: Mapping[str, Callable[[], Iterator[Case]]] = {
@@ -207,7 +223,7 @@ class Prepared:
     @property
     def key(self) -> tuple:
         """Return what makes a launch the same as another: kernel, constants, grid."""
-        return self.case.kernel, self.case.params, self.launch.grid
+        return *self.case.variant, self.launch.grid
 
     @property
     def problem_json(self) -> dict[str, object]:
@@ -226,6 +242,7 @@ class Prepared:
             "smem": self.launch.smem,
             "cluster": cluster,
             "sms": blocks // self.case.ctas,
+            **({"promised": self.case.promised} if self.case.promised else {}),
         }
 
     def measurement(self, times: tuple[float, ...]) -> Measurement:
@@ -346,22 +363,26 @@ class _Limits:
 
 
 def compile_all(device: object, wanted: set[tuple], say: Callable) -> dict[tuple, nvrtc.Cubin]:
-    """Compile pairs (kernel, constants) in several processes, then read everything from the cache."""
+    """Compile variants (:attr:`Case.variant`) in several processes, then read everything from the cache."""
     arch = gpu.architecture(device)
     if len(wanted) > 8 and (os.cpu_count() or 1) > 2:
         say(f"compiling {len(wanted)} variants …")
         spawn = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(16, os.cpu_count()), mp_context=spawn) as pool:
-            list(pool.map(compile_one, sorted(wanted), itertools.repeat(arch)))
-    return {one: compile_one(one, arch) for one in wanted}
+            list(pool.map(compile_variant, sorted(wanted), itertools.repeat(arch)))
+    return {one: compile_variant(one, arch) for one in wanted}
 
 
-def compile_one(one: tuple[str, tuple], arch: str) -> nvrtc.Cubin:
-    """Compile one pair (kernel, constants), or read it from the cache."""
-    name, params = one
+def compile_variant(variant: tuple, arch: str) -> nvrtc.Cubin:
+    """Compile one variant (:attr:`Case.variant`), or read it from the cache."""
+    name, params, promised = variant
     spec = catalog.get(name)
-    defines = spec.defines(**dict(params))
-    return nvrtc.compile_cubin(spec.source, spec.name, file=spec.path.name, defines=defines, arch=arch)
+    source = spec.source
+    if promised:
+        source, count = re.subn(r"(__launch_bounds__\([^()]*), 1\)", rf"\1, {promised})", source)
+        if count != 1:
+            raise ValueError(f"{name} promises the compiler something else than 1 CTA per SM: it cannot be changed")
+    return nvrtc.compile_cubin(source, name, file=spec.path.name, defines=spec.defines(**dict(params)), arch=arch)
 
 
 def _method(rounds: int, problems: list[TileProblem], copied: int) -> dict[str, object]:
@@ -376,6 +397,8 @@ def _method(rounds: int, problems: list[TileProblem], copied: int) -> dict[str, 
         "occupancy": "grid = SMs x CTAs per SM; a case is left out where that many CTAs do not fit on one SM",
         "clusters": "grid = clusters that the driver says are resident at once x their CTAs, which leaves SMs out: "
         "launch.sms = grid / CTAs per SM; shared memory is asked for until no more CTAs fit on an SM",
+        "registers": "as the compiler likes, or, where a launch has it, so few that launch.promised CTAs fit on an SM "
+        "(second number of __launch_bounds__); resources.local counts what did not fit into them",
         "counter": "a kernel that takes tiles from a counter puts it back to 0 itself, for the next launch",
         "copy_limit": f"device-to-device copy of {copied / 2**30:.3g} GiB, read plus written bytes, in the same rounds",
         "fp32_limit": "multiply-adds in registers, 8 CTAs of 256 threads per SM, timed in the same rounds",

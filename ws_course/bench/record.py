@@ -24,7 +24,8 @@ class Measurement:
     """Hold one kernel's times with given constants and launch.
 
     ``params`` are compile-time constants, ``problem`` holds name, tiles, tile, share, bytes and flops, ``launch`` grid,
-    block, smem (dynamic, bytes), cluster (CTAs) and sms (that the grid fills), ``resources`` registers a thread,
+    block, smem (dynamic, bytes), cluster (CTAs), sms (that the grid fills) and, where the compiler was told, promised
+    (CTAs per SM), ``resources`` registers a thread,
     static_smem and local memory in bytes, ``times_ms`` every repetition in milliseconds, ``check`` ok, max_error and
     tolerance of the result before it was timed.
     """
