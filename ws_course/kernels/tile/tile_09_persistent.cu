@@ -119,8 +119,10 @@ __device__ void load(SharedStorage& s, const CUtensorMap& A, const CUtensorMap& 
 // [/load]
 
 // [swizzle]
-// Where TMA puts float4 i of a tile: in line i / 8 of 128 bytes, its place among the 8 XORed with the line's number.
+// Where TMA puts float4 i of a tile: in line i / 8 of 128 bytes, its place among the 8 XORed with the line's number. So
+// swizzled(x + y) = swizzled(x) ^ swizzled(y) where x and y have no bit in common, and rows 8 lines apart are alike.
 __device__ unsigned swizzled(unsigned i) { return i ^ (i / 8 % 8); }
+constexpr unsigned ALIKE = 64 / COLUMNS;  // every so many rows
 
 // A warp is 4 x 8 threads: it reads 4 rows of A (at 4 different places of their lines) and 8 neighbours of B (a whole
 // line) at a time.
@@ -138,16 +140,19 @@ __device__ void multiply_add(float4& c, float a, const float4& b) {
 
 // Adds A B to this thread's piece of C. For every four steps of k: ROWS vectors of A, 4 of B, 16 ROWS multiply-adds.
 __device__ void multiply(const float4* a, const float4* b, float4 (&c)[ROWS], int thread) {
-  const unsigned row = row_of(thread), column = column_of(thread);
+  const unsigned at_a = swizzled(row_of(thread) * COLUMNS);
+  unsigned at_b[ALIKE];  // where this thread's column is in the first rows of B
+#pragma unroll
+  for (unsigned i = 0; i < ALIKE; ++i) at_b[i] = swizzled(i * COLUMNS + column_of(thread)) - i * COLUMNS;
 #pragma unroll 1
   for (int repeat = 0; repeat < INTENSITY; ++repeat) {
 #pragma unroll 8
     for (unsigned k = 0; k < COLUMNS; ++k) {
-      const float4* rows = a + swizzled(row * COLUMNS + k);  // ROW_STEP rows further on, A is swizzled alike
+      const float4* rows = a + (at_a ^ swizzled(k));  // ROW_STEP rows further on, A is swizzled alike
       float4 y[4];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {  // 8 rows further on, B is swizzled alike
-        y[i] = b[k / 2 * 8 * COLUMNS + swizzled((k % 2 * 4 + i) * COLUMNS + column)];
+      for (unsigned i = 0; i < 4; ++i) {
+        y[i] = b[(4 * k + i) * COLUMNS + at_b[(4 * k + i) % ALIKE]];
       }
 #pragma unroll
       for (int r = 0; r < ROWS; ++r) {

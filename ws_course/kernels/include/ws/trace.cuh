@@ -26,14 +26,15 @@ struct Control {
 };
 
 struct Head {
-  unsigned seen;  // all spans of the warp
-  unsigned kept;  // those of the wanted items, also where there was no room for them
-  unsigned sm, unused;
+  unsigned seen;     // all spans of the warp
+  unsigned kept;     // those of the wanted items, also where there was no room for them
+  unsigned sm;
+  unsigned speaker;  // 1 + the lane that writes for the warp: the first one that marked a span
 };
 
 struct Event {
   unsigned long long start, end;  // clock64: cycles, a clock of its own on each SM
-  unsigned long long ns;          // globaltimer just after the end: coarse, the same on all SMs
+  unsigned long long ns;          // globaltimer at the end: coarse, the same on all SMs
   unsigned number;                // of the span among all spans of the warp
   int what;                       // 4 * item + work
 };
@@ -53,55 +54,65 @@ __device__ __forceinline__ unsigned long long globaltimer() {
   return ns;
 }
 
+__device__ __forceinline__ unsigned lane() {
+  unsigned number;
+  asm("mov.u32 %0, %%laneid;" : "=r"(number));
+  return number;
+}
+
 __device__ __forceinline__ unsigned sm() {
   unsigned number;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
   return number;
 }
 
-__device__ __forceinline__ bool first_active_lane() {
-  unsigned lane;
-  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
-  return lane == unsigned(__ffs(__activemask())) - 1;
-}
-
-// Each warp owns its record, so no access is atomic. Plain accesses, which the first-level cache serves: volatile ones
-// would wait for the second level.
-__device__ __forceinline__ void write(unsigned long long start, unsigned long long end, Work work, int item) {
+// Begins an event and returns its address, or 0: this lane does not speak for its warp, or nobody wants this span.
+// Each record has one writer, so no access is atomic. The accesses are plain ones, which the first-level cache serves:
+// volatile ones would wait for the second level.
+__device__ __forceinline__ unsigned long long begin(Work work, int item) {
   const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
-  if (ws_trace.place == 0 || block >= ws_trace.blocks) return;
+  if (ws_trace.place == 0 || block >= ws_trace.blocks) return 0;
   const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
   const unsigned warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
   const unsigned long long bytes = sizeof(Head) + ws_trace.events * sizeof(Event);
   const unsigned long long head = ws_trace.place + (block * warps + thread / 32) * bytes;
-  unsigned seen, kept;
-  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(seen), "=r"(kept) : "l"(head));
+  unsigned seen, kept, unused, speaker;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(seen), "=r"(kept), "=r"(unused), "=r"(speaker)
+               : "l"(head));
+  if (speaker == 0) speaker = __ffs(__activemask());
+  if (lane() + 1 != speaker) return 0;  // also where lanes of a warp have drifted apart, so that it speaks once
   const bool wanted = item >= ws_trace.first && item < ws_trace.last;
-  if (wanted && kept < ws_trace.events) {
-    const unsigned long long event = head + sizeof(Head) + kept * sizeof(Event);
-    const unsigned long long name = (unsigned long long)(unsigned(4 * item + int(work))) << 32 | seen;
-    asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(event), "l"(start), "l"(end));
-    asm volatile("st.global.v2.u64 [%0 + 16], {%1, %2};" ::"l"(event), "l"(globaltimer()), "l"(name));
-  }
-  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(head), "r"(seen + 1), "r"(kept + wanted));
-  if (seen == 0) asm volatile("st.global.u32 [%0 + 8], %1;" ::"l"(head), "r"(sm()));
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(head), "r"(seen + 1), "r"(kept + wanted), "r"(sm()),
+               "r"(speaker));
+  if (!wanted || kept >= ws_trace.events) return 0;
+  const unsigned long long event = head + sizeof(Head) + kept * sizeof(Event);
+  asm volatile("st.global.v2.u32 [%0 + 24], {%1, %2};" ::"l"(event), "r"(seen), "r"(4 * item + int(work)));
+  return event;
+}
+
+__device__ __forceinline__ void end(unsigned long long event, unsigned long long start, unsigned long long end) {
+  const unsigned long long ns = globaltimer();
+  asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(event), "l"(start), "l"(end));
+  asm volatile("st.global.u64 [%0 + 16], %1;" ::"l"(event), "l"(ns));
 }
 
 }  // namespace trace
 
-// As above. All lanes read the clock, the first active one writes: a role is a warp or one elected thread.
+// As above. The start is read when the address is known: that takes a load, and no load overtakes a barrier, while a
+// look at the clock alone can.
 struct Span {
-  __device__ __forceinline__ Span(Work work, int item) : work_(work), item_(item), start_(trace::clock()) {}
+  __device__ __forceinline__ Span(Work work, int item) : event_(trace::begin(work, item)) {
+    if (event_) start_ = trace::clock();
+  }
   __device__ __forceinline__ ~Span() {
     const unsigned long long end = trace::clock();
-    if (trace::first_active_lane()) trace::write(start_, end, work_, item_);
+    if (event_) trace::end(event_, start_, end);
   }
   Span(const Span&) = delete;
 
  private:
-  Work work_;
-  int item_;
-  unsigned long long start_;
+  unsigned long long event_, start_ = 0;
 };
 
 #endif
