@@ -143,11 +143,13 @@ def hopper_cases() -> Iterator[Case]:
     """Yield every rung, old and new, and the ablations: by stages and roles, by intensity, and with a shared B."""
     everything = [spec.name for spec in (*LADDER, *ABLATIONS, *HOPPER)]
     own = {"SHARE": (1,), "CLUSTER": (1,)}  # the base problem: no two tiles share anything
-    yield from cases(everything, STAGES=STAGES, CTAS=(2, 3), SCHEDULERS=(1, 2, 4), **own)
+    yield from cases(everything, STAGES=STAGES, CTAS=(2, 3), SCHEDULE=(1, 2), SCHEDULERS=(1, 2, 4), **own)
     loaders = [name for name in everything if "LOADER_WARPS" in catalog.get(name).defaults]
     yield from cases(loaders, STAGES=STAGES, LOADER_WARPS=LOADER_WARPS, STORER_WARPS=(1,))
     yield from cases(everything, INTENSITY=(2, 4), **own)
     yield from cases(everything, ctas=(1, 2, 3), SHARE=(SHARE,), CLUSTER=CLUSTERS, STAGES=(2, 3))
+    clusters = ("tile_06_bulk_copy", "tile_10_cluster_dsmem", "tile_11_cluster_multicast")
+    yield from cases(clusters, TILE=(32,), SHARE=(SHARE,), CLUSTER=CLUSTERS, STAGES=(3, 6))  # less work per byte
 
 
 def warps_cases() -> Iterator[Case]:
