@@ -39,8 +39,15 @@ def test_without_a_wait_a_slot_is_full_when_the_first_reader_starts():
     assert [(event.time, event.state) for event in events][2:4] == [(31, "full"), (31, "draining")]
 
 
-def test_a_wait_for_something_else_says_nothing_about_full():
-    wait = replace(ONE_TILE[1], name="mbarrier.try_wait.parity `out_full[0]`")
+@pytest.mark.parametrize("name", ["full", "full[2]", "mbarrier.try_wait.parity `full[0]`"])
+def test_the_end_of_a_wait_for_full_counts_whatever_its_slot_is_called(name):
+    spans = (ONE_TILE[0], replace(ONE_TILE[1], name=name), *ONE_TILE[2:])
+    assert [event.time for event in slots(timeline(*spans)) if event.state == "full"] == [30]
+
+
+@pytest.mark.parametrize("name", ["mbarrier.try_wait.parity `out_full[0]`", "out full", "empty[0]", ""])
+def test_a_wait_for_something_else_says_nothing_about_full(name):
+    wait = replace(ONE_TILE[1], name=name)
     assert slots(timeline(ONE_TILE[0], wait, *ONE_TILE[2:]))[2].time == 31
 
 

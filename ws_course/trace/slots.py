@@ -28,7 +28,8 @@ from ws_course.trace.timeline import Timeline
 
 STATES = ("empty", "filling", "landing", "full", "draining")
 
-_FULL = re.compile(r"\bfull\[")
+# "full[0]" in the emulator; a GPU that sees only a gap before the work calls it "full".
+_FULL = re.compile(r"\bfull\[|^full$")
 # What comes first of events at the same moment: a slot is released before it is filled, and full before it is read.
 _ORDER = {"release": 0, "fill": 1, "issued": 2, "land": 3, "read": 4}
 

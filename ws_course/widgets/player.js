@@ -77,7 +77,7 @@ function doing(data, row, time) {
     const phrases = [...new Set(spans.map((span) => span[0]))].map((work) => {
       const mine = spans.filter((span) => span[0] === work), items = mine.map((span) => span[3]).filter((item) => item >= 0);
       const tiles = items.length ? `${items.length > 1 ? "tiles" : "tile"} ${numbers(items.sort((a, b) => a - b))}` : "";
-      const what = work === "wait" ? mine[0][4] || "a barrier" : tiles;
+      const what = work === "wait" && mine[0][4] ? `at ${mine[0][4]}` : tiles;
       return data.works[work].verbs.map((verb) => `${verb} ${what}`.trim());
     });
     return [0, 1].map((several) => phrases.map((phrase) => phrase[several]).join(" and "));
@@ -165,11 +165,13 @@ function makePlot(data, gutter) {
   const handle = drawn("path", { class: "handle" });
   const axis = drawn("text", { class: "axis", x: gutter, y: bottom + 31 }, data.axis);
   const svg = drawn(
-    "svg", { class: "plot", height, role: "img" },
-    drawn("title"), drawn("defs", {}, pattern, drawn("clipPath", { id: clip }, window_)),
+    "svg", {
+      class: "plot", height, role: "img",
+      "aria-label": `${data.title}: one row for each of ${data.rows.length} warps. ${data.label}`,
+    },
+    drawn("defs", {}, pattern, drawn("clipPath", { id: clip }, window_)),
     names, drawn("g", { "clip-path": `url(#${clip})` }, content, later, cursor), handle, axis,
   );
-  svg.querySelector("title").textContent = `${data.title}: one row for each of ${data.rows.length} warps. ${data.label}`;
 
   let bars = [], lit = [], scale = 1, width = 100, view = null;
   const all = data.end - data.start || 1;

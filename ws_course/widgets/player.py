@@ -43,7 +43,7 @@ _VERBS = {
     "load": ("loads", "load"),
     "compute": ("computes", "compute"),
     "store": ("stores", "store"),
-    "wait": ("waits at", "wait at"),
+    "wait": ("waits", "wait"),
 }
 # What a state is called, and the state of the figures whose colour it has.
 _STATES = {
