@@ -75,8 +75,8 @@ def test_the_counters_see_the_bytes_of_the_problem(counted):
     for x in counted.launches:
         b_per_tile = 1 / x.problem["share"]
         a = 4 * x.problem["tiles"] * x.problem["tile"] ** 2
-        assert 0.95 * a < x["dram_write_bytes"] < 1.1 * a
-        assert 0.95 * (1 + b_per_tile) * a < x["dram_read_bytes"] < 1.15 * (1 + b_per_tile) * a
+        assert 0.9 * a < x["dram_write_bytes"] < 1.1 * a  # the last of C is still in L2 when the kernel ends
+        assert 0.99 * (1 + b_per_tile) * a < x["dram_read_bytes"] < 1.2 * (1 + b_per_tile) * a
         assert 0 < x["issue_slots"] < 1 and 0 < x["warps_eligible"] < x["warps_active"] <= 16
 
 

@@ -68,7 +68,7 @@ def test_the_profiler_counts_the_bytes_of_the_problem(tmp_path):
     assert (tmp_path / "ncu.log").exists() and [x.kernel for x in found.launches] == [case.kernel for case in wanted]
     for x in found.launches:
         read = 2 * 4 * 4096 * 64**2
-        assert read <= x["l2_read_bytes"] < 1.2 * read and 0.9 * read < x["dram_read_bytes"] < 1.2 * read
+        assert read <= x["l2_read_bytes"] < 1.2 * read and 0.99 * read < x["dram_read_bytes"] < 1.2 * read
         assert 0 < x["issue_slots"] < 1 and 0 < x["warps_eligible"] < x["warps_active"] < 17
         assert x["fma"] >= 4096 * 64**3
     bulk = found.find("tile_06_bulk_copy")

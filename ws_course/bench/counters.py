@@ -49,6 +49,7 @@ STALLS = (
     "branch_resolving",
     "dispatch_stall",
     "drain",
+    "gmma",
     "imc_miss",
     "lg_throttle",
     "long_scoreboard",
@@ -71,6 +72,7 @@ STALLS = (
 class Field:
     """Name a counter: the profiler's ``metrics``, of which the first that a device has counts, and what it says.
 
+    "x/y" is the quotient of two metrics: the profiler prints ratios of its own with two decimals only.
     ``scale`` turns the profiler's base unit (seconds, bytes, Hz, shares, plain counts) into ``unit``.
     """
 
@@ -94,11 +96,11 @@ FIELDS: tuple[Field, ...] = (
     _field("registers", "launch__registers_per_thread", "registers", "a thread at launch"),
     _field(
         "issue_slots",
-        "smsp__issue_active.avg.per_cycle_active smsp__issue_active.avg.pct_of_peak_sustained_active",
+        "smsp__issue_active.sum/smsp__cycles_active.sum",
         "share",
         "cycles in which a scheduler issues an instruction, mean of all schedulers",
     ),
-    _field("ipc", "sm__inst_executed.avg.per_cycle_active", "instructions/cycle", "warp instructions, one SM"),
+    _field("ipc", "sm__inst_executed.sum/sm__cycles_active.sum", "instructions/cycle", "warp instructions, one SM"),
     _field("instructions", "smsp__inst_executed.sum", "instructions", "warp instructions, all SMs"),
     _field("instructions_busiest", "smsp__inst_executed.max", "instructions", "of the scheduler that has most"),
     _field("instructions_idlest", "smsp__inst_executed.min", "instructions", "of the scheduler that has least"),
@@ -109,18 +111,20 @@ FIELDS: tuple[Field, ...] = (
         "share",
         "of the multiply-add pipe's rate that is used",
     ),
-    _field("warps_active", "smsp__warps_active.avg.per_cycle_active", "warps", "resident, one scheduler"),
-    _field("warps_eligible", "smsp__warps_eligible.avg.per_cycle_active", "warps", "that could issue, one scheduler"),
+    _field("warps_active", "smsp__warps_active.sum/smsp__cycles_active.sum", "warps", "resident, one scheduler"),
+    _field(
+        "warps_eligible", "smsp__warps_eligible.sum/smsp__cycles_active.sum", "warps", "that could issue, one scheduler"
+    ),
     _field(
         "latency",
-        "smsp__average_warp_latency_per_inst_issued.ratio",
+        "smsp__average_warp_latency_per_inst_issued.pct",
         "cycles",
         "from one instruction of a warp to its next",
     ),
     *(
         _field(
             f"stall_{reason}",
-            f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio",
+            f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.pct",
             "cycles",
             "of that latency in this state",
         )
@@ -139,17 +143,13 @@ FIELDS: tuple[Field, ...] = (
     _field("tma_in_bytes", f"{_INTO_SM}_mem_global_op_tma_ld.sum", "bytes", "that bulk and tensor copies bring"),
     _field("tma_out_bytes", f"{_OUT_OF_SM}_mem_global_op_tma_st.sum", "bytes", "that they store"),
     _field(
-        "dsmem_in_bytes",
-        f"{_INTO_SM}_mem_dshared.sum {_INTO_SM}_mem_dshared_op_tma_st.sum {_INTO_SM}_mem_dshared_op_st.sum",
+        "multicast_in_bytes",
+        f"{_INTO_SM}_mem_global_op_tma_ld_dest_multicast.sum",
         "bytes",
-        "that arrive from other SMs of the cluster",
+        "of those, that multicasts bring, counted at each receiver",
     ),
-    _field(
-        "dsmem_out_bytes",
-        f"{_OUT_OF_SM}_mem_dshared_op_tma_st.sum {_OUT_OF_SM}_mem_dshared_op_st.sum",
-        "bytes",
-        "that leave for other SMs of the cluster",
-    ),
+    _field("dsmem_in_bytes", f"{_INTO_SM}_mem_dshared.sum", "bytes", "that arrive from other SMs of the cluster"),
+    _field("dsmem_out_bytes", f"{_OUT_OF_SM}_mem_dshared.sum", "bytes", "that leave for other SMs of the cluster"),
     _field(
         "shared_wavefronts",
         "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
@@ -331,7 +331,7 @@ def count(
     chosen = _usual(device.name) if wanted is None else wanted
     wanted = [case for case in chosen if runs_on(case.spec, device.capability)]
     compile_all(device, {case.variant for case in wanted}, say)
-    metrics = tuple(dict.fromkeys(metric for field in FIELDS for metric in field.metrics))
+    metrics = tuple(dict.fromkeys(part for field in FIELDS for metric in field.metrics for part in metric.split("/")))
     metrics = _known(ncu, metrics, wanted[:1], say)
     say(f"counting {len(metrics)} metrics of up to {len(wanted)} launches …")
     log, launched, facts = profile(ncu, metrics, wanted, tiles)
@@ -463,8 +463,7 @@ def plain(row: Mapping[str, tuple[str, str]]) -> dict[str, float]:
     found = {}
     for field in FIELDS:
         if metric := _present(field, row):
-            text, unit = row[metric]
-            found[field.name] = _rounded(_number(text) * _UNITS.get(unit, 1) * field.scale)
+            found[field.name] = _rounded(_value(metric, row) * field.scale)
     return found
 
 
@@ -473,7 +472,15 @@ def _rounded(value: float) -> float:
 
 
 def _present(field: Field, row: Mapping[str, tuple[str, str]]) -> str | None:
-    return next((m for m in field.metrics if m in row and math.isfinite(_number(row[m][0]))), None)
+    return next((metric for metric in field.metrics if math.isfinite(_value(metric, row))), None)
+
+
+def _value(metric: str, row: Mapping[str, tuple[str, str]]) -> float:
+    """Return a metric, or a quotient of two, in base units; NaN where the table has no number for it."""
+    values = [_number(text) * _UNITS.get(unit, 1) for text, unit in (row.get(m, ("", "")) for m in metric.split("/"))]
+    if len(values) == 1:
+        return values[0]
+    return values[0] / values[1] if values[1] else math.nan
 
 
 def _number(text: str) -> float:
