@@ -89,14 +89,19 @@ def test_times_are_in_order_and_within_the_kernel(name):
     assert min(span.start for span in result.spans) == 0
     assert max(span.end for span in result.spans) <= result.seconds * 1e9
     assert max(span.end for span in result.spans) >= problem.bytes / 2e4, "no GPU moves 20 TB/s"
+    works = [span for span in result.spans if span.work != "wait"]
+    assert len(works) == len(set((s.block, s.warp, s.work, s.item) for s in works)), "a warp speaks once"
     for spans in by_warp(result.spans).values():
         assert all(span.end >= span.start for span in spans)
-        assert all(a.end <= b.start for a, b in zip(spans, spans[1:], strict=False))
+        overlaps = [(a, b) for a, b in zip(spans, spans[1:], strict=False) if a.end > b.start]
+        assert not overlaps, overlaps[:5]
     assert trace["fitted"] and 500 < trace["mhz"] < 4000
+    assert trace["error_ns"] < 3 * trace["tick_ns"], "after the fit, SM clocks and the shared clock agree"
     assert set(trace["sms"]) == set(range(132)) and set(trace["sms"].values()) <= set(range(GPUS[0].sms))
-    loads = {(s.block, s.item): s.end for s in result.spans if s.work == "load" and s.warp == 0}
+    loads = {(s.block, s.item): s for s in result.spans if s.work == "load" and s.warp == 0}
     computes = [s for s in result.spans if s.work == "compute"]
-    assert computes and all(s.start >= loads[s.block, s.item] for s in computes), "loaded, then computed"
+    early = [(loads[s.block, s.item], s) for s in computes if s.start < loads[s.block, s.item].end]
+    assert computes and not early, f"computed before it was loaded: {len(early)}, such as {early[:5]}"
 
 
 def test_a_window_keeps_what_it_says():

@@ -17,7 +17,7 @@ def written(warps, events=8, launch=LAUNCH, tick=32, mhz=2000.0, origin=(10**15,
     for (block, warp), spans in warps.items():
         one = records[block, warp]
         one["head"]["seen"] = one["head"]["kept"] = len(spans)
-        one["head"]["sm"] = 7 + block
+        one["head"]["sm"], one["head"]["speaker"] = 7 + block, 1
         for number, (work, item, begin, end) in enumerate(spans[:events]):
             cycles = [origin[block] + round(t * mhz / 1e3) for t in (begin, end)]
             shared = (start + int(end)) // tick * tick
@@ -76,6 +76,7 @@ def test_a_coarse_shared_clock_is_fitted_over_many_events(tick):
     loader, compute = pipeline(400, step=1037)  # in step with no tick
     trace = decode(written({(0, 0): loader, (1, 1): compute}, events=512, tick=tick), NOMINAL)
     assert trace.fitted and trace.mhz == pytest.approx(2000, rel=1e-3)
+    assert trace.error_ns == pytest.approx(tick / 12**0.5, rel=0.2, abs=0.5)
     starts = {s.block: s.start for s in trace.spans if s.item == 0}
     assert starts[1] - starts[0] == pytest.approx(300, abs=max(1, tick / 8))
 
@@ -127,6 +128,12 @@ def test_the_wait_of_each_role_has_a_name_where_it_is_certain():
     assert waits(0, 0) == ["full", "full"]
     assert waits(0, 1) == ["", "full", "", "full", ""]
     assert set(waits(1, 0)) == {""}
+
+
+def test_a_span_inside_another_ends_no_wait():
+    spans = [("load", 0, 0, 500), ("compute", 0, 100, 200), ("store", 0, 600, 700)]
+    trace = decode(written({(0, 0): spans}, mhz=NOMINAL, tick=1024), NOMINAL)
+    assert [(s.start, s.end) for s in trace.spans if s.work == "wait"] == [(500, 600)]
 
 
 def test_nothing_written_is_nothing():

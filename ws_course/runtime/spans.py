@@ -19,7 +19,7 @@ BYTES = 16 << 20
 """The device memory for the events of one launch, unless a :class:`Window` asks for more."""
 
 CONTROL = np.dtype([("place", "<u8"), ("blocks", "<u4"), ("events", "<u4"), ("first", "<i4"), ("last", "<i4")])
-HEAD = np.dtype([("seen", "<u4"), ("kept", "<u4"), ("sm", "<u4"), ("unused", "<u4")])
+HEAD = np.dtype([("seen", "<u4"), ("kept", "<u4"), ("sm", "<u4"), ("speaker", "<u4")])
 EVENT = np.dtype([("start", "<u8"), ("end", "<u8"), ("ns", "<u8"), ("number", "<u4"), ("what", "<i4")])
 WORKS = ("load", "compute", "store")
 
@@ -66,7 +66,8 @@ class Trace:
     ``sms`` maps each block to the SM it ran on, ``skipped`` to the tiles that it loaded before the first one that is
     kept (blocks that have a warp which only loads), ``lost`` counts spans for which there was no room, ``tick_ns`` is
     the finest step seen of the clock that all SMs share (0.0 with fewer than two readings), ``mhz`` the SM clock that
-    turned cycles into ns, ``fitted`` whether it was measured by this launch (else it is the nominal one).
+    turned cycles into ns, ``fitted`` whether it was measured by this launch (else it is the nominal one), ``error_ns``
+    how far both clocks are apart after the fit (root mean square; a clock that ticks every t ns leaves 0.29 t).
     """
 
     spans: tuple[Span, ...]
@@ -76,10 +77,13 @@ class Trace:
     tick_ns: float
     mhz: float
     fitted: bool
+    error_ns: float
 
     def facts(self) -> dict[str, object]:
         """Return everything but the spans."""
-        return {name: getattr(self, name) for name in ("sms", "skipped", "lost", "tick_ns", "mhz", "fitted")}
+        return {
+            name: getattr(self, name) for name in ("sms", "skipped", "lost", "tick_ns", "mhz", "fitted", "error_ns")
+        }
 
 
 def decode(records: np.ndarray, nominal_mhz: float) -> Trace:
@@ -99,8 +103,8 @@ def decode(records: np.ndarray, nominal_mhz: float) -> Trace:
     block, warp, slot = np.nonzero(np.arange(room) < kept[..., None])
     found, sm = events[block, warp, slot], head["sm"][block, warp]
     if not len(found):
-        return Trace((), {}, {}, lost, 0.0, nominal_mhz, False)
-    start, end, rate, tick, fitted = _nanoseconds(found, sm, 1e3 / nominal_mhz)
+        return Trace((), {}, {}, lost, 0.0, nominal_mhz, False, 0.0)
+    start, end, clock = _nanoseconds(found, sm, 1e3 / nominal_mhz)
     work, item, number = found["what"] & 3, found["what"] >> 2, found["number"]
     did = np.zeros(head.shape, int)
     np.bitwise_or.at(did, (block, warp), 1 << work)
@@ -112,14 +116,14 @@ def decode(records: np.ndarray, nominal_mhz: float) -> Trace:
         if n == last_number + 1 and s > last_end:
             spans.append(Span(b, w, "wait", last_end, s, -1, _waits_for(int(did[b, w]), k)))
         spans.append(Span(b, w, WORKS[k], s, e, i))
-        before[b, w] = (n, e)
+        before[b, w] = (n, max(e, last_end))
     sms, skipped = {}, {}
     firsts = np.flatnonzero(slot == 0)[::-1]  # backwards, so that the first loading warp of a block has the last word
     for b, w, s, n in zip(*(column[firsts].tolist() for column in (block, warp, sm, number)), strict=True):
         sms[b] = s
         if did[b, w] == 1 << WORKS.index("load"):
             skipped[b] = n
-    return Trace(tuple(spans), sms, skipped, lost, tick, 1e3 / rate, fitted)
+    return Trace(tuple(spans), sms, skipped, lost, **clock)
 
 
 def _waits_for(did: int, work: int) -> str:
@@ -134,8 +138,8 @@ def _waits_for(did: int, work: int) -> str:
 
 def _nanoseconds(
     found: np.ndarray, sm: np.ndarray, nominal: float
-) -> tuple[np.ndarray, np.ndarray, float, float, bool]:
-    """Return starts and ends in ns, the ns of a cycle, the shared clock's finest step, whether the rate is fitted."""
+) -> tuple[np.ndarray, np.ndarray, dict[str, float | bool]]:
+    """Return starts and ends in ns, and what :class:`Trace` says about the clocks."""
     shared = (found["ns"] - found["ns"].min()).astype(np.float64)
     steps = np.diff(np.unique(shared))
     tick = float(steps.min()) if len(steps) else 0.0
@@ -154,5 +158,11 @@ def _nanoseconds(
     offset = {n: float((shared[sm == n] - rate * end[sm == n]).mean()) for n in numbers}
     shift = np.array([offset[n] for n in sm])
     start, end = start * rate + shift, end * rate + shift
+    clock = {
+        "tick_ns": tick,
+        "mhz": 1e3 / rate,
+        "fitted": fitted,
+        "error_ns": float(np.sqrt(np.mean((shared - end) ** 2))),
+    }
     zero = start.min()
-    return np.rint(start - zero).astype(np.int64), np.rint(end - zero).astype(np.int64), rate, tick, fitted
+    return np.rint(start - zero).astype(np.int64), np.rint(end - zero).astype(np.int64), clock

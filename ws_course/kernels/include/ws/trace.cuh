@@ -60,7 +60,7 @@ __device__ __forceinline__ unsigned lane() {
   return number;
 }
 
-__device__ __forceinline__ unsigned sm() {
+__device__ __forceinline__ unsigned this_sm() {
   unsigned number;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
   return number;
@@ -76,14 +76,17 @@ __device__ __forceinline__ unsigned long long begin(Work work, int item) {
   const unsigned warps = (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
   const unsigned long long bytes = sizeof(Head) + ws_trace.events * sizeof(Event);
   const unsigned long long head = ws_trace.place + (block * warps + thread / 32) * bytes;
-  unsigned seen, kept, unused, speaker;
+  unsigned seen, kept, sm, speaker;
   asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(seen), "=r"(kept), "=r"(unused), "=r"(speaker)
+               : "=r"(seen), "=r"(kept), "=r"(sm), "=r"(speaker)
                : "l"(head));
-  if (speaker == 0) speaker = __ffs(__activemask());
+  if (speaker == 0) {
+    speaker = __ffs(__activemask());
+    sm = this_sm();
+  }
   if (lane() + 1 != speaker) return 0;  // also where lanes of a warp have drifted apart, so that it speaks once
   const bool wanted = item >= ws_trace.first && item < ws_trace.last;
-  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(head), "r"(seen + 1), "r"(kept + wanted), "r"(sm()),
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(head), "r"(seen + 1), "r"(kept + wanted), "r"(sm),
                "r"(speaker));
   if (!wanted || kept >= ws_trace.events) return 0;
   const unsigned long long event = head + sizeof(Head) + kept * sizeof(Event);
