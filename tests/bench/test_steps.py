@@ -77,11 +77,22 @@ def test_cp_async_is_compared_with_two_stages_and_clusters_with_a_shared_b(made_
     assert "CLUSTER 8, STAGES 3" in text and "01 → 02" in text
 
 
+def test_a_constant_can_be_the_step(made_up, measurement):
+    counter = [
+        measurement("tile_09_persistent", times=(time,), STAGES=3, CTAS=ctas, SCHEDULE=schedule)
+        for time, ctas, schedule in ((4.0, 2, 1), (3.0, 2, 2), (5.0, 3, 1), (1.0, 3, 2))
+    ]
+    (found,) = steps.bought(made_up(*counter))
+    assert found.step.short == "09" and found.step.what == "tiles from a counter"
+    assert found.speedup == pytest.approx(4 / 3), "the same CTAS on both sides, the fastest one before"
+
+
 def test_every_rung_is_the_end_of_a_step_and_shares_its_constants():
-    ends = {spec.name for spec in (*LADDER, *ABLATIONS, *HOPPER)}
-    # nothing comes before the first, and placement is compared with itself
-    assert {step.after for step in STEPS} == ends - {LADDER[0].name, "tile_06_placement"}
+    kernels = {spec.name for spec in (*LADDER, *ABLATIONS, *HOPPER)}
+    assert {name for step in STEPS for name in (step.before, step.after)} == kernels
+    assert {spec.name for spec in (*LADDER[1:], *HOPPER)} <= {step.after for step in STEPS}
     for step in STEPS:
         sides = get(step.before).defaults | get(step.after).defaults
-        assert set(step.fixed) <= set(sides) and step.what
+        assert {*step.fixed, *step.first, *step.then} <= set(sides) and step.what
+        assert step.before != step.after or step.first != step.then
         assert step.lesson == get(step.after).lesson

@@ -11,9 +11,9 @@ from ws_course.viz import palette
 from ws_course.viz.steps import COLOUR, steps
 
 
-def measured(*times):
+def measured(*times, sms=132):
     """Return a measurement with times that no device has."""
-    check, launch = {"ok": True}, {"grid": 1, "block": 32}
+    check, launch = {"ok": True}, {"grid": sms, "block": 32, "sms": sms}
     return Measurement("k", {}, 1, {"bytes": 1, "flops": 1}, launch, times, check)
 
 
@@ -59,6 +59,12 @@ def test_the_whisker_of_a_tie_reaches_one(ax):
 def test_steps_are_named_from_the_top(ax):
     assert ax.get_yticklabels()[0].get_text() == f"{STEPS[0].what}\n00 → 01"
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
+
+
+def test_sms_that_clusters_leave_out_are_said():
+    _, ax = viz.figure(7, 3)
+    steps(ax, [Bought(STEPS[-1], measured(1.0), measured(0.9, sms=128))], provenance=viz.Provenance.modelled("a test"))
+    assert ax.get_yticklabels()[0].get_text().endswith("06 → 11, 128 of 132 SMs")
 
 
 def test_nothing_is_not_drawn_and_the_source_is_asked_for():

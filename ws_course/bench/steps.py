@@ -15,7 +15,8 @@ class Step:
     """Name a change between two kernels: ``before`` does without it, ``after`` has it, ``what`` says it in words.
 
     ``fixed`` are constants that the comparison needs: the stages that a kernel without the constant has, or a B that
-    tiles share. ``lesson`` is where the change is taught.
+    tiles share. Where the change is a constant, ``first`` has its value before and ``then`` after. ``lesson`` is where
+    it is taught.
     """
 
     what: str
@@ -23,10 +24,14 @@ class Step:
     after: str
     lesson: str
     fixed: Mapping[str, int] = field(default_factory=dict)
+    first: Mapping[str, int] = field(default_factory=dict)
+    then: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def short(self) -> str:
-        """Return the two rungs by their numbers: "00 → 01"."""
+        """Return the two rungs by their numbers: "00 → 01", or the one whose constant changes."""
+        if self.before == self.after:
+            return _number(self.after)
         return f"{_number(self.before)} → {_number(self.after)}"
 
 
@@ -38,7 +43,8 @@ def _number(kernel: str) -> str:
 
 _UNIFIED, _TWO_ROLES, _ROLES = "tile_03_pipeline_unified", "tile_04_two_roles", "tile_04_pipeline_roles"
 _RING, _BULK, _TENSOR = "tile_05_mbarrier_ring", "tile_06_bulk_copy", "tile_07_tma_tensor"
-_REGISTERS, _PERSISTENT = "tile_08_registers", "tile_09_persistent"
+_DIVERGED, _REGISTERS, _PERSISTENT = "tile_07_diverged", "tile_08_registers", "tile_09_persistent"
+_PLACEMENT = "tile_06_placement"
 _FOUR_BY_EIGHT, _DIRECT_STORE = "tile_06_four_by_eight", "tile_07_direct_store"
 _DSMEM, _MULTICAST, _IN_PLACE = "tile_10_cluster_dsmem", "tile_11_cluster_multicast", "tile_10_cluster_read"
 _SHARED = {"SHARE": 8}
@@ -54,8 +60,16 @@ STEPS: tuple[Step, ...] = (
     Step("warps of 4 x 8 threads", _BULK, _FOUR_BY_EIGHT, "07"),
     Step("tensor maps with a swizzle", _FOUR_BY_EIGHT, _DIRECT_STORE, "07"),
     Step("C stored by TMA", _DIRECT_STORE, _TENSOR, "07"),
+    Step("the storing lane back with its warp", _DIVERGED, _TENSOR, "07"),
+    Step(
+        "compute warps on 2 schedulers, not 1", _PLACEMENT, _PLACEMENT, "08", {}, {"SCHEDULERS": 1}, {"SCHEDULERS": 2}
+    ),
+    Step(
+        "compute warps on 4 schedulers, not 2", _PLACEMENT, _PLACEMENT, "08", {}, {"SCHEDULERS": 2}, {"SCHEDULERS": 4}
+    ),
     Step("registers moved to compute", _TENSOR, _REGISTERS, "08"),
-    Step("tiles from a counter, a storer", _REGISTERS, _PERSISTENT, "09"),
+    Step("a storer beside the compute warps", _REGISTERS, _PERSISTENT, "09", {}, {}, {"SCHEDULE": 1}),
+    Step("tiles from a counter", _PERSISTENT, _PERSISTENT, "09", {}, {"SCHEDULE": 1}, {"SCHEDULE": 2}),
     Step("B read in place by 2 CTAs", _BULK, _IN_PLACE, "10", {**_SHARED, "CLUSTER": 2}),
     Step("B brought home before use, 2 CTAs", _IN_PLACE, _DSMEM, "10", {**_SHARED, "CLUSTER": 2}),
     Step("B through DSMEM, 2 CTAs", _BULK, _DSMEM, "10", {**_SHARED, "CLUSTER": 2}),
@@ -79,6 +93,11 @@ class Bought:
     def speedup(self) -> float:
         """Return the median time before divided by the one after: above 1, the step pays."""
         return self.before.median_ms / self.after.median_ms
+
+    @property
+    def sms(self) -> tuple[int, int]:
+        """Return how many SMs either side fills: clusters leave some out."""
+        return tuple(m.launch.get("sms", m.launch["grid"] // m.ctas_per_sm) for m in (self.before, self.after))
 
     @property
     def spread(self) -> float:
@@ -110,8 +129,8 @@ def bought(record: Record, ctas_per_sm: int = 1, stages: int = 3, **params: int)
     for step in STEPS:
         same = {**FIXED, "STAGES": stages, **params, **step.fixed}
         try:
-            before = record.find(step.before, ctas_per_sm, **_own(step.before, same))
-            equal = {**same, **{name: value for name, value in before.params.items() if name not in same}}
+            before = record.find(step.before, ctas_per_sm, **_own(step.before, {**same, **step.first}))
+            equal = {**before.params, **same, **step.then}
             found.append(Bought(step, before, record.find(step.after, ctas_per_sm, **_own(step.after, equal))))
         except KeyError:
             continue
@@ -124,12 +143,11 @@ def _own(kernel: str, params: Mapping[str, int]) -> dict[str, int]:
 
 def steps_text(record: Record, ctas_per_sm: int = 1, stages: int = 3, **params: int) -> str:
     """Return :func:`bought` as text, with its provenance."""
-    body = [["step", "rungs", "constants", "before ms", "after ms", "speed-up", "±", "verdict"]]
+    body = [["step", "rungs", "constants", "SMs", "before ms", "after ms", "speed-up", "±", "verdict"]]
     for one in bought(record, ctas_per_sm, stages, **params):
         usual = get(one.step.after).defaults.keys() - FIXED.keys()
         constants = ", ".join(f"{name} {one.after.params[name]}" for name in sorted(usual & one.after.params.keys()))
-        times = [f"{m.median_ms:.3f}" for m in (one.before, one.after)]
-        body.append(
-            [one.step.what, one.step.short, constants, *times, f"{one.speedup:.3f}x", f"{one.spread:.3f}", one.verdict]
-        )
+        numbers = [str(one.sms[1]), f"{one.before.median_ms:.3f}", f"{one.after.median_ms:.3f}"]
+        numbers += [f"{one.speedup:.3f}x", f"{one.spread:.3f}"]
+        body.append([one.step.what, one.step.short, constants, *numbers, one.verdict])
     return f"each step alone at {ctas_per_sm} CTA/SM, {stages} stages where not said, {record.label}\n{table(body)}"

@@ -34,7 +34,7 @@ def steps(ax: Axes, bought: Sequence[Bought], *, provenance: Provenance, title: 
         after = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
         ax.annotate(words.strip(), (max(1.0, *ends), y), **after, **palette.SMALL)
     ax.axvline(1, color=palette.INK, linewidth=1.1)
-    ax.set_yticks(range(len(bought)), [f"{one.step.what}\n{one.step.short}" for one in bought])
+    ax.set_yticks(range(len(bought)), [f"{one.step.what}\n{one.step.short}{_sms(one)}" for one in bought])
     ax.tick_params(axis="y", labelsize=palette.SMALL_SIZE)
     ax.set_ylim(len(bought) - 0.5, -0.5)
     low = min(1.0, *(one.speedup - one.spread for one in bought))
@@ -46,3 +46,9 @@ def steps(ax: Axes, bought: Sequence[Bought], *, provenance: Provenance, title: 
     )
     palette.title(ax, title)
     label(ax, provenance)
+
+
+def _sms(one: Bought) -> str:
+    """Return how many SMs take part where clusters leave some out."""
+    before, after = one.sms
+    return "" if before == after else f", {after} of {before} SMs"
