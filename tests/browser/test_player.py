@@ -6,7 +6,10 @@ import nbformat
 import pytest
 from nbconvert import HTMLExporter
 
+from ws_course.runtime.result import Span
+from ws_course.trace.timeline import Timeline
 from ws_course.viz import palette
+from ws_course.widgets import Player
 from ws_course.widgets.freeze import Freeze
 
 pytestmark = pytest.mark.browser
@@ -189,6 +192,18 @@ def test_who_wants_no_motion_gets_steps(open_page):
     page.wait_for_function("document.querySelector('.ws-player input').value > 100", timeout=5000)
     assert player.time == 140, "the next event, and nothing in between"
     player.press(" ")
+
+
+def test_in_a_model_roles_speak_and_slots_fill_before_they_are_read(open_page, exported):
+    loads = [Span(0, slot, "load", 10 * slot, 60 + 10 * slot, slot) for slot in (0, 1)]
+    products = [Span(0, 2, "compute", 60 + 40 * n, 100 + 40 * n, n) for n in (0, 1)]
+    modelled = Player(Timeline("a model", (*loads, *products), "modelled (by hand)", "ns", stages=2))
+    (exported / "model.html").write_text(f"<!doctype html><meta charset=utf-8><body>{modelled.html()}")
+    player = Seen(open_page("model")).press("ArrowRight")
+    assert player.words == "at 10 ns: loader loads tiles 0, 1; compute has not begun"
+    player.press("ArrowRight", "ArrowRight")
+    assert player.words == "at 70 ns: loader has finished; compute computes tile 0"
+    assert player.ring == ["being read 0 1 1 0 0", "full 1 1 1 0 0"]
 
 
 def colours(page):

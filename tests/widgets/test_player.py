@@ -37,6 +37,7 @@ def script(player):
 def test_rows_are_those_of_the_figures_and_hold_their_spans_in_order(timeline):
     rows = Player(timeline).data["rows"]
     named = [(row["role"], row["warp"]) for row in rows]
+    assert [row["name"] for row in rows] == ["warp 0", "warp 1", "warp 2", "warp 3"]
     assert named == [("loader", 0), ("compute", 1), ("compute", 2), ("storer", 3)]
     for row in rows:
         assert row["spans"] == sorted(row["spans"], key=lambda span: span[1])
@@ -80,6 +81,13 @@ def test_a_model_knows_when_loads_land(timeline):
     before, after = Player(timeline).data, Player(replace(timeline, label="modelled (by hand)")).data
     assert before["note"] != after["note"]
     assert "landing" not in [entry[1] for history in after["rings"][0]["slots"] for entry in history]
+
+
+def test_in_a_model_rows_are_slots_and_kinds_of_work(timeline):
+    model = replace(timeline, label="modelled (by hand)")
+    assert [row["name"] for row in Player(model).data["rows"]] == ["slot 0", "", "", ""]
+    assert Player(replace(model, stages=0)).data["rows"][0]["name"] == "buffer 0"
+    assert Player(model).data["modelled"] and not Player(timeline).data["modelled"]
 
 
 def test_without_stages_there_is_no_ring(timeline):

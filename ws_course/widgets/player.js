@@ -1,7 +1,7 @@
 // Plays a timeline. Everything it shows is in `data`, which player.py makes; nothing is asked of a kernel.
 // As a widget, `render` is called; in a page, `mountAll` puts a player into every place that waits for it.
 
-const ROW = 21, BAR = 16, WAIT_BAR = 9, LANE = 13, ROLE_GAP = 8, BLOCK_GAP = 14, BLOCK_NAME = 22, TOP = 12, AXIS = 36;
+const ROW = 21, BAR = 16, WAIT_BAR = 9, ROLE_GAP = 8, BLOCK_GAP = 14, BLOCK_NAME = 22, TOP = 12, AXIS = 36;
 const ACROSS = 12; // seconds in which the cursor crosses what is visible, at speed 1
 const STEP_PAUSE = 900; // milliseconds between steps where the reader wants no motion
 const ICONS = {
@@ -63,7 +63,7 @@ function moment(data, time) {
 // ---- what is true at a time
 
 // The spans of a row at this time, each [work, start, end, item, name], the last one started first. There may be
-// several: in a model a load lasts until its data has landed, and the next ones are on their way by then.
+// several: in a model the loads into all slots, which speakers() puts together.
 function spansAt(row, time) {
   const found = [], last = lastBefore(row.spans, time, (span) => span[1]);
   for (let i = last; i >= 0 && i > last - 16; --i) if (row.spans[i][2] > time) found.push(row.spans[i]);
@@ -86,29 +86,31 @@ function doing(data, row, time) {
   return time < row.spans.at(-1)[1] ? ["is between two jobs", "are between two jobs"] : ["has finished", "have finished"];
 }
 
-// Spans of one warp that overlap are drawn below each other: the lane of each, and how many lanes there are.
-function lanesOf(row) {
-  const ends = [];
-  const lanes = row.spans.map(([, start, end]) => {
-    const free = ends.findIndex((other) => other <= start), lane = free < 0 ? ends.length : free;
-    ends[lane] = end;
-    return lane;
-  });
-  return { lanes, count: ends.length };
+// Who is spoken of: every warp. In a model a row is no warp; there it is the role, with all that its rows do.
+function speakers(data) {
+  if (!data.modelled) return data.rows;
+  const found = [];
+  for (const row of data.rows) {
+    const same = found.find((other) => other.block === row.block && other.role === row.role);
+    if (same) same.spans = [...same.spans, ...row.spans].sort((a, b) => a[1] - b[1]);
+    else found.push({ ...row });
+  }
+  return found;
 }
 
-function sentence(data, time) {
+function sentence(data, who, time) {
   const several = new Set(data.rows.map((row) => row.block)).size > 1;
   const groups = [];
-  for (const row of data.rows) {
+  for (const row of who) {
     const words = doing(data, row, time);
     const same = groups.find((g) => g.block === row.block && g.role === row.role && g.words[0] === words[0]);
     if (same) same.warps.push(row.warp);
     else groups.push({ block: row.block, role: row.role, words, warps: [row.warp] });
   }
   const phrases = groups.map(({ block, role, words, warps }) => {
-    const who = [several ? `block ${block}` : "", role === "every role" ? "" : role, warps.length > 1 ? "warps" : "warp"];
-    return `${who.filter(Boolean).join(" ")} ${numbers(warps)} ${words[warps.length > 1 ? 1 : 0]}`;
+    const many = warps.length > 1 ? 1 : 0;
+    const name = [several && `block ${block}`, role !== "every role" && role, !data.modelled && `${["warp", "warps"][many]} ${numbers(warps)}`];
+    return [...name.filter(Boolean), words[many]].join(" ");
   });
   return `at ${moment(data, time)}: ${phrases.join("; ")}`;
 }
@@ -139,25 +141,25 @@ function makePlot(data, gutter) {
     drawn("rect", { width: 1.4, height: 6, style: "fill: var(--stripe)" }),
   );
   const blocks = new Set(data.rows.map((row) => row.block)).size;
-  const names = drawn("g"), content = drawn("g"), lamps = [], middles = [], lanes = data.rows.map(lanesOf);
+  const names = drawn("g"), content = drawn("g"), lamps = [], middles = [];
   let y = TOP, previous = null;
-  data.rows.forEach((row, i) => {
+  for (const row of data.rows) {
     const newBlock = previous?.block !== row.block, newRole = newBlock || previous.role !== row.role;
     if (previous) y += newBlock ? BLOCK_GAP : newRole ? ROLE_GAP : 0;
     if (newBlock && blocks > 1) {
       names.append(drawn("text", { class: "block", x: 0, y: y + 13 }, `block ${row.block}`));
       y += BLOCK_NAME;
     }
-    const high = Math.max(ROW, LANE * lanes[i].count + 6), middle = y + high / 2;
+    const middle = y + ROW / 2;
     if (newRole) names.append(drawn("text", { class: "role", x: 0, y: middle + 4 }, row.role));
-    names.append(drawn("text", { class: "warp", x: gutter - 30, y: middle + 4, "text-anchor": "end" }, `warp ${row.warp}`));
+    names.append(drawn("text", { class: "warp", x: gutter - 30, y: middle + 4, "text-anchor": "end" }, row.name));
     const lamp = drawn("rect", { x: gutter - 22, y: middle - 5, width: 10, height: 10, rx: 2, class: "lamp" });
     names.append(lamp);
     lamps.push(lamp);
     middles.push(middle);
-    y += high;
+    y += ROW;
     previous = row;
-  });
+  }
   const bottom = y + 4, height = bottom + AXIS;
   const clip = `${hatch}-clip`, window_ = drawn("rect", { x: gutter - 1, y: 0, height });
   const later = drawn("rect", { class: "later", y: TOP - 4, height: bottom - TOP + 4 });
@@ -167,7 +169,7 @@ function makePlot(data, gutter) {
   const svg = drawn(
     "svg", {
       class: "plot", height, role: "img",
-      "aria-label": `${data.title}: one row for each of ${data.rows.length} warps. ${data.label}`,
+      "aria-label": `${data.title}: ${data.rows.length} rows. ${data.label}`,
     },
     drawn("defs", {}, pattern, drawn("clipPath", { id: clip }, window_)),
     names, drawn("g", { "clip-path": `url(#${clip})` }, content, later, cursor), handle, axis,
@@ -184,10 +186,8 @@ function makePlot(data, gutter) {
       content.append(drawn("line", { class: "grid", x1: x, x2: x, y1: TOP - 2, y2: bottom }));
       content.append(drawn("text", { class: "tick", x: x, y: bottom + 14, "text-anchor": x < 10 ? "start" : "middle" }, String(t)));
     }
-    bars = data.rows.map((row, i) => row.spans.map(([work, start, end, item, name], n) => {
-      const { count, lanes: lane } = lanes[i], x = (start - data.start) * scale;
-      const high = work === "wait" ? WAIT_BAR : count > 1 ? LANE - 1 : BAR;
-      const middle = middles[i] + (lane[n] - (count - 1) / 2) * LANE * (count > 1);
+    bars = data.rows.map((row, i) => row.spans.map(([work, start, end, item, name]) => {
+      const high = work === "wait" ? WAIT_BAR : BAR, middle = middles[i], x = (start - data.start) * scale;
       const wide = Math.max((end - start) * scale, 1);
       const { letter, text } = data.works[work];
       const bar = drawn("rect", { class: "span", x, y: middle - high / 2, width: wide, height: high, rx: 2, fill: fill(work) });
@@ -195,7 +195,7 @@ function makePlot(data, gutter) {
       content.append(bar);
       const words = `${letter}${item}`;
       if (letter && item >= 0 && wide > 6.5 * words.length + 4)
-        content.append(drawn("text", { class: "number", x: x + wide / 2, y: middle + 3.8, style: `fill: ${text}` }, words));
+        content.append(drawn("text", { class: "number", x: x + wide / 2, y: middle + 4, style: `fill: ${text}` }, words));
       return bar;
     }));
     lit = data.rows.map(() => []);
@@ -319,6 +319,7 @@ function mount(place, data) {
     ...data.rings.flatMap((ring) => ring.slots.flatMap((history) => history.map((entry) => entry[0]))),
   ])].sort((a, b) => a - b);
   const deepest = clamp(moments.length / 8, 1, 256);
+  const who = speakers(data);
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
   let reserved = 0; // pixels that the longest sentence so far has taken
@@ -378,7 +379,7 @@ function mount(place, data) {
     plot.place(state.time);
     // While it plays, what is said belongs to the last event, so it changes when something happens.
     const at = state.playing ? moments[lastBefore(moments, state.time)] : Math.round(state.time);
-    const said = sentence(data, at);
+    const said = sentence(data, who, at);
     if (words.textContent !== said) {
       words.textContent = said;
       // It grows and does not shrink: what is below stays where it is.

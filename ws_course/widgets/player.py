@@ -161,10 +161,12 @@ def _data(timeline: Timeline, blocks: Collection[int] | None, title: str) -> dic
                 "block": block,
                 "role": role,
                 "warp": warp,
+                "name": _name(timeline, role, warp),
                 "spans": [[s.work, s.start, s.end, s.item, _awaited(s.name)] for s in by_row[block, warp]],
             }
             for block, role, warp in order
         ],
+        "modelled": loads_land(timeline),
         "tiles": _tiles(kept),
         "rings": [
             {"block": block, "slots": [_history(events, block, slot, start) for slot in range(timeline.stages)]}
@@ -201,6 +203,13 @@ def _data(timeline: Timeline, blocks: Collection[int] | None, title: str) -> dic
             "focus": palette.LOADER,
         },
     }
+
+
+def _name(timeline: Timeline, role: str, warp: int) -> str:
+    """Name a row. A model has no warps: its rows are the loads into one slot (a buffer), or a kind of work."""
+    if not loads_land(timeline):
+        return f"warp {warp}"
+    return f"{'slot' if timeline.stages else 'buffer'} {warp}" if role == "loader" else ""
 
 
 def _awaited(name: str) -> str:
