@@ -43,7 +43,7 @@ WARMUP = 3
 KINDS = ("registers", "cp.async", "bulk", "none")
 STORES = ("none", "threads", "bulk", "bulk fenced")
 WORKS = ("none", "product", "put")
-HANDOFFS = ("none", "syncthreads", "mbarrier", "round trip")
+HANDOFFS = ("none", "syncthreads", "mbarrier", "round trip", "pipeline")
 EPILOGUES = ("none", "threads", "bulk", "bulk storer", "storer")
 LAYOUTS = ("rows", "swizzled")
 BACKGROUNDS = ("none", "bulk", "cp.async")
@@ -227,7 +227,7 @@ def products() -> Iterator[Product]:
     for threads in (128, 256):
         for ctas in range(1, 7):
             for layout in LAYOUTS:
-                for handoff in ("none", "syncthreads"):
+                for handoff in ("none", "syncthreads", "pipeline") if layout == "rows" else ("none", "syncthreads"):
                     yield Product("product", handoff, layout, threads, "none", 0, ctas, TIMES)
             yield Product("put", "syncthreads", "rows", threads, "none", 0, ctas, TIMES)
             for handoff in HANDOFFS[1:]:

@@ -3,7 +3,8 @@
 // The work        WORK 0 none, 1 one product of 64 x 64 x 64 as the ladder does it, 2 a tile of A and of B from registers
 //                 to shared memory. It is done `times` times, with a handoff after each.
 // The handoff     HANDOFF 0 none, 1 __syncthreads, 2 all compute threads arrive at an mbarrier and wait for it, 3 they
-//                 arrive at one (empty), another warp waits for it and arrives at a second (full), for which they wait.
+//                 arrive at one (empty), another warp waits for it and arrives at a second (full), for which they wait,
+//                 4 the four calls of a unified cuda::pipeline of two stages, without a copy.
 // The epilogue    C after each piece of work, to the same place again and again (it stays in the L2 cache): EPILOGUE 0
 //                 none, 1 by the compute threads from registers, 2 by way of shared memory and the copy engine, asked
 //                 by one compute thread, 3 asked by a thread of another warp, 4 by LOADER_WARPS other warps from shared
@@ -14,9 +15,14 @@
 //                 counts how often, of all CTAs.
 // Constraints     block = THREADS + 32 LOADER_WARPS; dynamic shared memory = 32 KiB, as much again with a background or
 //                 an epilogue; `from` holds 32 KiB for each CTA; HANDOFF 3, EPILOGUE 3, BACKGROUND 1 use one loader
-//                 warp; HANDOFF 2 and 3, BACKGROUND 1, EPILOGUE 2 to 4 need compute capability 9.0.
+//                 warp; HANDOFF 2 to 4, BACKGROUND 1, EPILOGUE 2 to 4 need compute capability 9.0.
 #include <cuda/ptx>
 #include <cuda_pipeline.h>
+#if HANDOFF == 4
+#include <cooperative_groups.h>
+#include <cuda/pipeline>
+#pragma nv_diag_suppress static_var_with_dynamic_init  // init() starts a __shared__ barrier, its constructor does not
+#endif
 #pragma nv_diag_suppress 177  // some variants leave a variable unused
 
 #ifndef THREADS
@@ -49,7 +55,7 @@ constexpr int ROWS = TILE_FLOATS / 4 / THREADS;  // a thread computes ROWS x 4 e
 constexpr int STAGE = TILE_FLOATS / 2;           // float4 of A and B
 constexpr int LOADER_THREADS = 32 * LOADER_WARPS;
 constexpr unsigned STAGE_BYTES = STAGE * sizeof(float4);
-static_assert(!(HANDOFF == 1 && LOADER_WARPS > 0), "__syncthreads is for a block without roles");
+static_assert(!((HANDOFF == 1 || HANDOFF == 4) && LOADER_WARPS > 0), "this handoff is for a block without roles");
 static_assert(!(HANDOFF == 3 && (BACKGROUND || LOADER_WARPS != 1)), "the other warp hands back, and does nothing else");
 static_assert(!(EPILOGUE >= 3 && (BACKGROUND || HANDOFF || !LOADER_WARPS)), "the other warps store, and do nothing else");
 
@@ -96,13 +102,13 @@ __device__ void put(float4* to, const float4 (&registers)[STAGE / THREADS], int 
 }
 
 __device__ void wait(Barrier& barrier, unsigned parity) {
-#if HANDOFF >= 2 || BACKGROUND == 1 || EPILOGUE >= 2
+#if HANDOFF == 2 || HANDOFF == 3 || BACKGROUND == 1 || EPILOGUE >= 2
   while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {}
 #endif
 }
 
 __device__ void arrive(Barrier& barrier) {
-#if HANDOFF >= 2 || EPILOGUE >= 2
+#if HANDOFF == 2 || HANDOFF == 3 || EPILOGUE >= 2
   ptx::mbarrier_arrive(&barrier);
 #endif
 }
@@ -155,6 +161,7 @@ __device__ void epilogue(float4* to, float4* shared_c, const float4 (&c)[ROWS], 
     ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, to, shared_c, STAGE_BYTES / 2);
     ptx::cp_async_bulk_commit_group();
   }
+  __syncwarp();  // the warp goes on together
 #endif
 #endif
 }
@@ -194,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + LOADER_THREADS, 1)
   for (int i = thread; i < STAGE; i += THREADS + LOADER_THREADS) tiles[i] = from[i];
   if (thread == 0) {
     done = 0;
-#if HANDOFF >= 2 || BACKGROUND == 1 || EPILOGUE >= 2
+#if HANDOFF == 2 || HANDOFF == 3 || BACKGROUND == 1 || EPILOGUE >= 2
     ptx::mbarrier_init(&full, 1);
     ptx::mbarrier_init(&empty, THREADS);
     ptx::mbarrier_init(&landed, 1);
@@ -220,11 +227,20 @@ extern "C" __global__ void __launch_bounds__(THREADS + LOADER_THREADS, 1)
     }
     return;
   }
+#if HANDOFF == 4
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  auto pipeline = cuda::make_pipeline(cooperative_groups::this_thread_block(), &state);
+#endif
   float4 c[ROWS] = {};
   float4 registers[STAGE / THREADS] = {};
   const unsigned row = row_of(thread), column = column_of(thread);
 #pragma unroll 1
   for (int i = 0; i < times; ++i) {
+#if HANDOFF == 4
+    pipeline.producer_acquire();
+    pipeline.producer_commit();
+    pipeline.consumer_wait();
+#endif
     if (WORK == 1) multiply(tiles, tiles + STAGE / 2, c, row, column);
     if (WORK == 2) {
 #pragma unroll
@@ -240,6 +256,8 @@ extern "C" __global__ void __launch_bounds__(THREADS + LOADER_THREADS, 1)
 #elif HANDOFF == 3
     arrive(empty);
     wait(full, i & 1);
+#elif HANDOFF == 4
+    pipeline.consumer_release();
 #endif
   }
   *const_cast<volatile int*>(&done) = 1;
