@@ -170,5 +170,5 @@ def _line(timeline: Timeline) -> str:
     return (
         f"{timeline.kernel:28} {len(timeline.spans):4} spans, {max(s.end for s in timeline.spans) / 1e3:6.1f} us; "
         f"plain {median(cost['plain_ms']):.4f} ms, traced piece x{cost['piece']:.3f}, all x{cost['all']:.3f}; "
-        f"{clock['mhz']:.0f} MHz, tick {clock['tick_ns']:.0f} ns"
+        f"{clock['mhz']:.0f} MHz, tick {clock['tick_ns']:.0f} ns, off by {clock['error_ns']:.0f} ns"
     )
