@@ -37,7 +37,8 @@ class Pipeline:
     (copies STAGES - 1 ahead, all threads meet at a block barrier), "unified" (the same with a barrier per stage) or
     "roles" (a loader of its own runs ahead by ``stages``). ``load`` is "registers", "cp.async" or "bulk"; ``store``
     "threads" (those that compute), "storer" (warps of their own, from shared memory), "bulk" (the copy engine, asked
-    by a compute thread) or "bulk storer" (asked by a thread of its own). ``loader_threads`` issue the loads.
+    by a compute thread) or "bulk storer" (asked by a thread of its own). ``loader_threads`` issue the loads; ``share``
+    tiles use the same B.
     """
 
     kind: str = "roles"
@@ -49,6 +50,7 @@ class Pipeline:
     layout: str = "rows"
     intensity: int = 1
     ctas: int = 1
+    share: int = 1
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS or self.store not in STORES:
@@ -76,7 +78,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Machine:
-    """Hold what the model knows about a device, all of it measured by :mod:`ws_course.bench.micro` (``label`` says it).
+    """Hold what the model knows about a device, all of it from :mod:`ws_course.bench.micro`; ``source`` says so.
 
     Times are nanoseconds. By (load, threads): ``latency`` of a stage on an idle chip; ``issue``, the shortest time
     between two stages of one SM on an idle chip, which is what the loading threads, or the path into the SM, need.
@@ -89,7 +91,7 @@ class Machine:
     empty kernel.
     """
 
-    label: str
+    source: str
     sms: int
     launch: float
     latency: Mapping[tuple[str, int], float]
@@ -142,7 +144,7 @@ class Prediction:
     @property
     def label(self) -> str:
         """Return where the number comes from."""
-        return f"modelled (micro-benchmarks {self.machine.label})"
+        return f"modelled ({self.machine.source})"
 
 
 def machine(micro: Micro | None = None) -> Machine:
@@ -176,7 +178,7 @@ def machine(micro: Micro | None = None) -> Machine:
             beside = micro.product(threads=n, background=kind, loader_warps=warps)
             disturb[kind, warps, n] = max(0.0, (beside.ms - without.ms) * 1e6 / beside.loaded)
     return Machine(
-        label=micro.label,
+        source=_source(micro),
         sms=int(micro.device["sm_count"]),
         launch=median(micro.launch_ms) * 1e6,
         latency=latency,
@@ -200,6 +202,11 @@ def machine(micro: Micro | None = None) -> Machine:
         bulk_store=alone("none", "bulk") - barrier[128],
         disturb=disturb,
     )
+
+
+def _source(micro: Micro) -> str:
+    name = micro.device["name"]
+    return f"micro-benchmarks now, {name}" if micro.live else f"micro-benchmarks, {name}, {micro.date}"
 
 
 def _curve(of: Callable[[int], float]) -> tuple[float, ...]:
@@ -231,29 +238,50 @@ def _queue(micro: Micro, kind: str, store: str) -> Queue:
     return Queue(tuple(rates), tuple(waits))
 
 
+_BULK = {"load": "bulk", "loader_threads": 32}
+_SHAPES: dict[str, dict] = {
+    "tile_00_one_buffer": {"kind": "serial", "load": "registers", "stages": 1},
+    "tile_01_double_buffer": {"kind": "double", "load": "registers", "stages": 2},
+    "tile_02_cp_async": {"kind": "async"},
+    "tile_03_pipeline_unified": {"kind": "unified"},
+    "tile_04_pipeline_roles": {"store": "storer"},
+    "tile_04_two_roles": {},
+    "tile_05_mbarrier_ring": {},
+    "tile_06_bulk_copy": _BULK,
+    "tile_07_tma_tensor": {**_BULK, "layout": "swizzled", "store": "bulk"},
+    "tile_07_direct_store": {**_BULK, "layout": "swizzled"},
+    "tile_08_registers": {**_BULK, "layout": "swizzled", "store": "bulk"},
+    "tile_09_persistent": {**_BULK, "layout": "swizzled", "store": "bulk storer"},
+    "tile_10_cluster_dsmem": _BULK,
+    "tile_11_cluster_multicast": _BULK,
+}
+
+
+def knows(kernel: str) -> bool:
+    """Return whether the model has a pipeline for a kernel of the catalog."""
+    return kernel in _SHAPES
+
+
 def of(kernel: str, params: Mapping[str, int], ctas: int) -> Pipeline:
-    """Return the pipeline of a kernel of the ladder with its constants; raise ``KeyError`` for an unknown kernel."""
+    """Return the pipeline of a kernel with its constants; raise ``KeyError`` for one that the model does not know.
+
+    A B that SHARE tiles use is read once from device memory. What the CTAs of a cluster do to each other is left out.
+    """
     constants = catalog.get(kernel).defines(**params)
-    given = {"ctas": ctas, "stages": constants.get("STAGES", 1), "intensity": constants["INTENSITY"]}
-    given |= {"compute_threads": constants["COMPUTE_THREADS"]}
-    loaders = 32 * constants.get("LOADER_WARPS", 1)
-    bulk = {"load": "bulk", "loader_threads": 32, "layout": "swizzled"}
-    shapes = {
-        "tile_00_one_buffer": {"kind": "serial", "load": "registers", "stages": 1},
-        "tile_01_double_buffer": {"kind": "double", "load": "registers", "stages": 2},
-        "tile_02_cp_async": {"kind": "async"},
-        "tile_03_pipeline_unified": {"kind": "unified"},
-        "tile_04_pipeline_roles": {"loader_threads": loaders, "store": "storer"},
-        "tile_04_two_roles": {"loader_threads": loaders},
-        "tile_05_mbarrier_ring": {"loader_threads": loaders},
-        "tile_06_bulk_copy": {**bulk, "layout": "rows"},
-        "tile_07_tma_tensor": {**bulk, "store": "bulk"},
-        "tile_08_registers": {**bulk, "store": "bulk"},
-        "tile_09_persistent": {**bulk, "store": "bulk storer"},
+    if not knows(kernel):
+        raise KeyError(f"the model knows no pipeline of {kernel}: it knows {', '.join(_SHAPES)}")
+    shape = {
+        "loader_threads": 32 * constants.get("LOADER_WARPS", 1),
+        "stages": constants.get("STAGES", 1),
+        **_SHAPES[kernel],
     }
-    if kernel not in shapes:
-        raise KeyError(f"the model knows no pipeline of {kernel}: it knows {', '.join(shapes)}")
-    return Pipeline(**{**given, **shapes[kernel]})
+    return Pipeline(
+        intensity=constants["INTENSITY"],
+        compute_threads=constants["COMPUTE_THREADS"],
+        share=constants.get("SHARE", 1),
+        ctas=ctas,
+        **shape,
+    )
 
 
 def predict(pipeline: Pipeline, machine: Machine, problem: TileProblem) -> Prediction:
@@ -264,11 +292,12 @@ def predict(pipeline: Pipeline, machine: Machine, problem: TileProblem) -> Predi
         return Prediction(p, machine, problem.tiles, machine.launch / 1e6, 0.0, 0.0, 0.0)
     none = np.empty((0, 5))
     queue = machine.queue[_traffic(p)]
+    traffic = (2 + 1 / p.share) / 3  # of what a tile moves without sharing: A, B and C
     low, high = 0.0, 50_000.0  # ns: the wait at which the SM makes the traffic that such a wait belongs to
     for _ in range(30):
         wait = (low + high) / 2
         total, _, in_flight, busy = _run(p, tiles, times._replace(wait=wait), product, none)
-        if tiles.sum() / total > queue.at(wait):
+        if traffic * tiles.sum() / total > queue.at(wait):
             low = wait
         else:
             high = wait
@@ -277,21 +306,27 @@ def predict(pipeline: Pipeline, machine: Machine, problem: TileProblem) -> Predi
 
 
 def timeline(prediction: Prediction, tiles: int = 12) -> Timeline:
-    """Return the first ``tiles`` tiles of each CTA of one SM: a block is a CTA, a warp is a role."""
+    """Return the first ``tiles`` tiles of each CTA of one SM, in nanoseconds.
+
+    A block is a CTA. A "warp" is here what cannot overlap with itself: the loads into one stage, the products, the
+    stores, in this order.
+    """
     p, m = prediction.pipeline, prediction.machine
-    times, product = _times(p, m), _product(p, m)
-    times = times._replace(wait=prediction.wait_ns)
+    times = _times(p, m)._replace(wait=prediction.wait_ns)
     counts = np.minimum(_tiles(prediction.tiles, m.sms, p.ctas), tiles)
-    spans = np.empty((4 * int(counts.sum()), 5))
-    written = _run(p, counts, times, product, spans)[1] if counts.sum() else 0
+    found = np.empty((3 * int(counts.sum()), 5))
+    written = _run(p, counts, times, _product(p, m), found)[1] if counts.sum() else 0
+    spans = []
+    for cta, work, tile, start, end in found[:written]:
+        row = int(tile) % p.stages if work == 0 else p.stages + int(work) - 1
+        spans.append(Span(int(cta), row, _WORK[int(work)], round(start), round(end), int(tile)))
+    ring = p.kind in ("async", "unified", "roles")
+    words = f"{p.stages} stage{'s' if p.stages > 1 else ''}, {p.ctas} CTA{'s' if p.ctas > 1 else ''}"
     return Timeline(
-        title=f"{p.kind}, {p.stages} stages, {p.ctas} CTAs per SM",
-        spans=tuple(
-            Span(int(c), int(w), _WORK[int(w)], round(start), round(end), int(i))
-            for c, w, i, start, end in sorted(map(tuple, spans[:written]), key=lambda row: (row[0], row[1], row[2]))
-        ),
+        title=f"{p.kind}, {words}",
+        spans=tuple(sorted(spans, key=lambda span: (span.block, span.warp, span.start))),
         label=prediction.label,
-        stages=p.stages if p.kind in ("async", "unified", "roles") else 0,
+        stages=p.stages if ring else 0,
     )
 
 
@@ -349,10 +384,10 @@ class Error:
 
 
 def errors(record: Record, machine: Machine, kernels: Sequence[str] | None = None) -> tuple[Error, ...]:
-    """Return the prediction beside every measurement of ``record`` (of ``kernels`` alone, if given)."""
+    """Return the prediction beside each measurement of a kernel that the model knows (of ``kernels`` alone, if given)."""
     found = []
     for m in record.measurements:
-        if kernels is None or m.kernel in kernels:
+        if knows(m.kernel) and (kernels is None or m.kernel in kernels):
             problem = TileProblem(int(m.problem["tiles"]), int(m.problem["tile"]), m.params.get("INTENSITY", 1))
             found.append(Error(m, predict(of(m.kernel, m.params, m.ctas_per_sm), machine, problem)))
     return tuple(found)

@@ -17,9 +17,9 @@ _ISSUES, _BEGINS, _MULTIPLIES, _ENDS = range(4)
 def simulate(kind, store, stages, intensity, tiles, times, product, spans):
     """Run the CTAs of one SM; return (nanoseconds, spans written, ns of loads in flight, ns with a CTA computing).
 
-    ``times`` is a :class:`ws_course.model.pipeline.Times`; ``tiles`` holds the tiles of each CTA, ``product`` the time of
-    a product by the number of CTAs that compute at once; ``spans`` (float64 [n, 5]) takes CTA, work, tile, start, end as
-    far as it has rows.
+    ``times`` is a :class:`ws_course.model.pipeline.Times`; ``tiles`` holds the tiles of each CTA, ``product`` the time
+    of a product by the number of CTAs that compute at once; ``spans`` (float64 [n, 5]) takes CTA, work, tile, start and
+    end, as far as it has rows.
     """
     ctas = tiles.size
     most = tiles.max()
