@@ -384,7 +384,7 @@ class Error:
 
 
 def errors(record: Record, machine: Machine, kernels: Sequence[str] | None = None) -> tuple[Error, ...]:
-    """Return the prediction beside each measurement of a kernel that the model knows (of ``kernels`` alone, if given)."""
+    """Return the prediction beside each measurement of a kernel that the model knows (of ``kernels`` alone, if given)"""
     found = []
     for m in record.measurements:
         if knows(m.kernel) and (kernels is None or m.kernel in kernels):
