@@ -4,13 +4,15 @@ import io
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
 from ws_course import emulator
 from ws_course.build import nvrtc
+from ws_course.faults import FaultKind
 from ws_course.kernels import catalog
-from ws_course.runtime import spans
+from ws_course.runtime import Kernel, Launch, Window, spans
 
 HEADERS = [folder / "ws" / "trace.cuh" for folder in (catalog.INCLUDE, Path(emulator.__file__).parent / "include")]
 SPAN = re.compile(r"^\s*ws::Span .*;$", re.MULTILINE)
@@ -66,3 +68,46 @@ def test_the_header_and_the_decoder_agree_on_the_layouts():
             for field in names.split(",")
         ]
         assert fields == [(field, dtype[field].itemsize) for field in dtype.names], name
+
+
+MARKS = """
+extern "C" __global__ void marks(unsigned* out, int blocks, int events, int first, int last, int spans) {
+  if (threadIdx.x == 0) {
+    ws::trace::ws_trace.place = reinterpret_cast<unsigned long long>(out);
+    ws::trace::ws_trace.blocks = blocks;
+    ws::trace::ws_trace.events = events;
+    ws::trace::ws_trace.first = first;
+    ws::trace::ws_trace.last = last;
+  }
+  __syncthreads();
+  if (threadIdx.x >= 32 && threadIdx.x % 32 != 5) return;  // the other role is one elected thread
+  for (int i = 0; i < spans; ++i) ws::Span span(threadIdx.x < 32 ? ws::Work::load : ws::Work::store, i);
+}"""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_the_header_writes_is_what_the_decoder_reads(seed):
+    """Run the header itself in the emulator, whose lanes drift apart whenever they may."""
+    header = HEADERS[0].read_text().replace("#pragma once", f"#define {spans.DEFINE}")
+    header = header.replace('extern "C" __constant__ Control', "__device__ Control")  # which a kernel can write
+    launch, window, marked = Launch(3, 64), Window(blocks=2, events=4, first=1 + seed, last=100), 7 + seed
+    layout = spans.layout(window, launch)
+    memory = np.zeros(
+        (2, launch.blocks * layout.itemsize // 4), np.uint32
+    )  # room enough to see what is written too far
+    result = Kernel(header + MARKS, "marks", "marks.cu").run(
+        memory, 2, 4, window.first, window.last, marked, grid=3, block=64, backend="emulator", checks=False, seeds=1
+    )
+    # Lanes read who speaks while the one that does writes: they need only find that it is not them.
+    assert {fault.kind for fault in result.faults} <= {FaultKind.RACE}
+    written = memory.tobytes()
+    assert not any(written[layout.itemsize :])
+    records = np.frombuffer(written[: layout.itemsize], layout.base).reshape(layout.shape)
+    assert (records["head"]["seen"] == marked).all() and (records["head"]["speaker"][:, 1] == 6).all()
+    trace = spans.decode(records, 1000.0)
+    assert trace.lost == 4 * (marked - window.first - window.events)
+    for block, warp, work in ((0, 0, "load"), (0, 1, "store"), (1, 0, "load"), (1, 1, "store")):
+        mine = [s for s in trace.spans if (s.block, s.warp) == (block, warp) and s.work != "wait"]
+        assert [(s.work, s.item) for s in mine] == [(work, window.first + i) for i in range(4)]
+        assert all(a.end <= b.start for a, b in zip(mine, mine[1:], strict=False))
+    assert trace.skipped == {0: window.first, 1: window.first}

@@ -42,10 +42,10 @@ struct Event {
 extern "C" __constant__ Control ws_trace = {};
 
 // Memory must not move across the two ends of a span.
-__device__ __forceinline__ unsigned long long clock() {
-  unsigned long long cycles;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(cycles)::"memory");
-  return cycles;
+__device__ __forceinline__ unsigned long long cycles() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now)::"memory");
+  return now;
 }
 
 __device__ __forceinline__ unsigned long long globaltimer() {
@@ -60,6 +60,8 @@ __device__ __forceinline__ unsigned lane() {
   return number;
 }
 
+__device__ __forceinline__ bool first_active_lane() { return lane() + 1 == unsigned(__ffs(__activemask())); }
+
 __device__ __forceinline__ unsigned this_sm() {
   unsigned number;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
@@ -67,8 +69,8 @@ __device__ __forceinline__ unsigned this_sm() {
 }
 
 // Begins an event and returns its address, or 0: this lane does not speak for its warp, or nobody wants this span.
-// Each record has one writer, so no access is atomic. The accesses are plain ones, which the first-level cache serves:
-// volatile ones would wait for the second level.
+// Each record has one writer, so only becoming that is atomic. The other accesses are plain ones, which the first-level
+// cache serves: volatile ones would wait for the second level.
 __device__ __forceinline__ unsigned long long begin(Work work, int item) {
   const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
   if (ws_trace.place == 0 || block >= ws_trace.blocks) return 0;
@@ -80,11 +82,12 @@ __device__ __forceinline__ unsigned long long begin(Work work, int item) {
   asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(seen), "=r"(kept), "=r"(sm), "=r"(speaker)
                : "l"(head));
-  if (speaker == 0) {
-    speaker = __ffs(__activemask());
+  if (speaker == 0 && first_active_lane()) {
+    speaker = atomicCAS(reinterpret_cast<unsigned*>(head) + 3, 0, lane() + 1);  // another lane may have come first
+    if (speaker == 0) speaker = lane() + 1;
     sm = this_sm();
   }
-  if (lane() + 1 != speaker) return 0;  // also where lanes of a warp have drifted apart, so that it speaks once
+  if (lane() + 1 != speaker) return 0;  // also where lanes of a warp have drifted apart: it speaks once
   const bool wanted = item >= ws_trace.first && item < ws_trace.last;
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(head), "r"(seen + 1), "r"(kept + wanted), "r"(sm),
                "r"(speaker));
@@ -106,10 +109,10 @@ __device__ __forceinline__ void end(unsigned long long event, unsigned long long
 // look at the clock alone can.
 struct Span {
   __device__ __forceinline__ Span(Work work, int item) : event_(trace::begin(work, item)) {
-    if (event_) start_ = trace::clock();
+    if (event_) start_ = trace::cycles();
   }
   __device__ __forceinline__ ~Span() {
-    const unsigned long long end = trace::clock();
+    const unsigned long long end = trace::cycles();
     if (event_) trace::end(event_, start_, end);
   }
   Span(const Span&) = delete;
