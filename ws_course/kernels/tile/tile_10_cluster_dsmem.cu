@@ -73,15 +73,11 @@ __device__ void producer_expect(SharedStorage& s, PipelineState at, unsigned byt
   ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &s.full[at.stage], bytes);
 }
 
-// Tells the leader that this CTA's stage is free and expects B.
+// Tells the leader that this CTA's stage is free and expects B. No data goes with it, so the release need not reach
+// beyond this CTA (CUTLASS arrives at other CTAs' empty barriers in the same way); one that does stalls the loader.
 __device__ void producer_ready(SharedStorage& s, PipelineState at) {
   Barrier* leaders = cg::this_cluster().map_shared_rank(&s.ready[at.stage], LEADER);
-  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, leaders);
-}
-
-// The leader's wait for that. Arrivals come from other CTAs: the scope is the cluster.
-__device__ void wait_ready(SharedStorage& s, PipelineState at) {
-  while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &s.ready[at.stage], at.parity)) {}
+  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_cluster, leaders);
 }
 
 __device__ void consumer_wait(SharedStorage& s, PipelineState at) { wait(s.full[at.stage], at.parity); }
@@ -107,7 +103,7 @@ __device__ void load(SharedStorage& s, const float* A, const float* B, int tiles
     if (tile < tiles) copy(s.a[at.stage], A + size_t(tile) * TILE_FLOATS, s.full[at.stage]);
     producer_ready(s, at);  // ready[stage] of the leader: B may come
     if (rank == LEADER) {
-      wait_ready(s, {at.stage, at.parity ^ 1});  // ready[stage]: all CTAs have released it, so mine is sent and read
+      wait(s.ready[at.stage], at.parity ^ 1);  // ready[stage]: all CTAs have released it, so mine is sent and read
       copy(s.b[at.stage], B + size_t(first / SHARE) * TILE_FLOATS, s.full[at.stage]);
     }
   }
@@ -120,8 +116,8 @@ __device__ void send(SharedStorage& s, int tiles) {
   auto cluster = cg::this_cluster();
   PipelineState at{0, 0};
   for (int first = blockIdx.x; first < tiles; first += gridDim.x, at.advance()) {
-    wait_ready(s, at);     // ready[stage]: every CTA has read what I sent before, and expects B
-    consumer_wait(s, at);  // full[stage]: B is in my stage, and stays there until ready[stage] again
+    wait(s.ready[at.stage], at.parity);  // ready[stage]: every CTA has read what I sent before, and expects B
+    consumer_wait(s, at);                // full[stage]: B is in my stage, and stays there until ready[stage] again
     ws::Span span(ws::Work::load, first);
     for (int rank = LEADER + 1; rank < CLUSTER; ++rank) {
       ptx::cp_async_bulk(ptx::space_cluster, ptx::space_shared, cluster.map_shared_rank(s.b[at.stage], rank),

@@ -72,14 +72,20 @@ __device__ void producer_expect(SharedStorage& s, PipelineState at, unsigned byt
   ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &s.full[at.stage], bytes);
 }
 
-// Arrives at a barrier of another CTA, or waits for one that others arrive at: the scope is the cluster.
-__device__ void arrive_at(Barrier& barrier, int rank) {
-  Barrier* there = cg::this_cluster().map_shared_rank(&barrier, rank);
-  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, there);
+// Tells a CTA that it may read B where it is. Data goes with it, from one SM to another: the scope is the cluster.
+__device__ void announce_to(SharedStorage& s, PipelineState at, int rank) {
+  Barrier* theirs = cg::this_cluster().map_shared_rank(&s.b_full[at.stage], rank);
+  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, theirs);
 }
 
-__device__ void wait_cluster(Barrier& barrier, unsigned parity) {
-  while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &barrier, parity)) {}
+__device__ void b_wait(SharedStorage& s, PipelineState at) {
+  while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &s.b_full[at.stage], at.parity)) {}
+}
+
+// Tells the leader that a warp has read B. No data goes with it.
+__device__ void b_release(SharedStorage& s, PipelineState at) {
+  Barrier* leaders = cg::this_cluster().map_shared_rank(&s.b_empty[at.stage], LEADER);
+  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_cluster, leaders);
 }
 
 __device__ void consumer_wait(SharedStorage& s, PipelineState at) { wait(s.full[at.stage], at.parity); }
@@ -105,7 +111,7 @@ __device__ void load(SharedStorage& s, const float* A, const float* B, int tiles
     producer_expect(s, at, bytes);  // full[stage]: my arrival, and these bytes
     if (tile < tiles) copy(s.a[at.stage], A + size_t(tile) * TILE_FLOATS, s.full[at.stage]);
     if (rank == LEADER) {
-      wait_cluster(s.b_empty[at.stage], at.parity);  // b_empty[stage]: every CTA has read my B
+      wait(s.b_empty[at.stage], at.parity);  // b_empty[stage]: every CTA has read my B
       copy(s.b[at.stage], B + size_t(first / SHARE) * TILE_FLOATS, s.full[at.stage]);
     }
   }
@@ -118,7 +124,7 @@ __device__ void announce(SharedStorage& s, int tiles) {
   for (int first = blockIdx.x; first < tiles; first += gridDim.x, at.advance()) {
     consumer_wait(s, at);  // full[stage]: B is in my stage
     for (int rank = 0; rank < CLUSTER; ++rank) {
-      arrive_at(s.b_full[at.stage], rank);  // b_full[stage]: B may be read here
+      announce_to(s, at, rank);  // b_full[stage]: B may be read here
     }
   }
 }
@@ -170,8 +176,8 @@ __device__ void compute(SharedStorage& s, float* C, int tiles) {
   PipelineState at{0, 0};
   for (int first = blockIdx.x - rank; first < tiles; first += gridDim.x, at.advance()) {
     const int tile = first + rank;
-    consumer_wait(s, at);                         // full[stage]: all bytes of A have landed
-    wait_cluster(s.b_full[at.stage], at.parity);  // b_full[stage]: B has landed in the leader
+    consumer_wait(s, at);  // full[stage]: all bytes of A have landed
+    b_wait(s, at);         // b_full[stage]: B has landed in the leader
     float4 c[ROWS] = {};
     if (tile < tiles) {
       ws::Span span(ws::Work::compute, tile);
@@ -179,7 +185,7 @@ __device__ void compute(SharedStorage& s, float* C, int tiles) {
     }
     consumer_release(s, at);  // empty[stage]: I have read A
     __syncwarp();
-    if (thread % 32 == 0) arrive_at(s.b_empty[at.stage], LEADER);  // b_empty[stage]: my warp has read B
+    if (thread % 32 == 0) b_release(s, at);  // b_empty[stage]: my warp has read B
     if (tile < tiles) {
       ws::Span span(ws::Work::store, tile);
       store(C + size_t(tile) * TILE_FLOATS, c, thread);
