@@ -21,6 +21,7 @@
 // Lesson        10 clusters and DSMEM
 #include <cooperative_groups.h>
 #include <cuda/ptx>
+#include <ws/cluster.cuh>
 #include <ws/trace.cuh>
 
 namespace cg = cooperative_groups;
@@ -73,11 +74,9 @@ __device__ void producer_expect(SharedStorage& s, PipelineState at, unsigned byt
   ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &s.full[at.stage], bytes);
 }
 
-// Tells the leader that this CTA's stage is free and expects B. No data goes with it, so the release need not reach
-// beyond this CTA (CUTLASS arrives at other CTAs' empty barriers in the same way); one that does stalls the loader.
+// Tells the leader that this CTA's stage is free and expects B. It is permission that goes there, no data.
 __device__ void producer_ready(SharedStorage& s, PipelineState at) {
-  Barrier* leaders = cg::this_cluster().map_shared_rank(&s.ready[at.stage], LEADER);
-  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_cluster, leaders);
+  ws::arrive_remote(cg::this_cluster().map_shared_rank(&s.ready[at.stage], LEADER));
 }
 
 __device__ void consumer_wait(SharedStorage& s, PipelineState at) { wait(s.full[at.stage], at.parity); }

@@ -19,6 +19,7 @@
 // Lesson        10 clusters and DSMEM
 #include <cooperative_groups.h>
 #include <cuda/ptx>
+#include <ws/cluster.cuh>
 #include <ws/trace.cuh>
 
 namespace cg = cooperative_groups;
@@ -82,10 +83,9 @@ __device__ void b_wait(SharedStorage& s, PipelineState at) {
   while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cluster, &s.b_full[at.stage], at.parity)) {}
 }
 
-// Tells the leader that a warp has read B. No data goes with it.
+// Tells the leader that a warp has read B. It is permission that goes there, no data.
 __device__ void b_release(SharedStorage& s, PipelineState at) {
-  Barrier* leaders = cg::this_cluster().map_shared_rank(&s.b_empty[at.stage], LEADER);
-  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_cluster, leaders);
+  ws::arrive_remote(cg::this_cluster().map_shared_rank(&s.b_empty[at.stage], LEADER));
 }
 
 __device__ void consumer_wait(SharedStorage& s, PipelineState at) { wait(s.full[at.stage], at.parity); }
