@@ -281,24 +281,17 @@ def load(device: str | None = None) -> Counters:
 
 
 def counted_cases(times: record.Record | None = None) -> list[Case]:
-    """Return every kernel at its default constants, with 1, 2 and its best number of CTAs per SM, and what is compared.
+    """Return every kernel at its default constants, with 1 and its best number of CTAs per SM, and what is compared.
 
-    ``times`` is the record that says which number is the best one (2 where it does not). Rungs that are compared at
-    other stages than their own have those too; a shared B goes through kernels without clusters and with all sizes.
+    ``times`` is the record that says which number is the best one (2 where it does not). A shared B goes through a
+    kernel without clusters and through clusters of all sizes, at 2 CTAs per SM.
     """
     found: list[Case] = []
     for spec in (*LADDER, *ABLATIONS, *HOPPER):
-        if "CLUSTER" in spec.defaults:
-            continue
-        for stages in {spec.defaults.get("STAGES", 3), 3}:
-            own = {"STAGES": (stages,), "SCHEDULERS": (1, 2, 4)}
-            found += cases([spec.name], sorted({1, 2, _best(times, spec.name, stages)}), **own)
-    shared = [
-        "tile_06_bulk_copy",
-        "tile_07_tma_tensor",
-        *(s.name for s in (*ABLATIONS, *HOPPER) if "CLUSTER" in s.defaults),
-    ]
-    found += cases(shared, (1, 2), SHARE=(SHARE,), CLUSTER=CLUSTERS)
+        best = _best(times, spec.name, spec.defaults.get("STAGES", 3))
+        found += cases([spec.name], sorted({1, best}), SCHEDULERS=(1, 2, 4))
+    clusters = [spec.name for spec in (*ABLATIONS, *HOPPER) if "CLUSTER" in spec.defaults]
+    found += cases(["tile_06_bulk_copy", *clusters], (2,), SHARE=(SHARE,), CLUSTER=CLUSTERS)
     return list(dict.fromkeys(found))
 
 

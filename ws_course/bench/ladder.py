@@ -38,7 +38,7 @@ STORER_WARPS = (1, 2)
 CLUSTERS = (1, 2, 4, 8)
 SHARE = 8  # consecutive tiles that multiply one matrix of B, where B is shared
 WARPS = 64  # that an SM holds (compute capability 8.0, 9.0 and 10.0)
-ROUNDS = 15
+ROUNDS = 31
 COPY_BYTES = 1 << 32  # 4 GiB read and as much written, where the memory is large enough
 
 

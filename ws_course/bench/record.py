@@ -56,6 +56,15 @@ class Measurement:
         return self.ctas_per_sm * self.launch["block"] // 32
 
     @property
+    def uncertainty(self) -> float:
+        """Return how far off the median may be, as a share of it: the half width of a notch, 1.57 IQR / sqrt(n).
+
+        Medians whose notches do not overlap differ at about the 5 % level (McGill, Tukey, Larsen, "Variations of box
+        plots", The American Statistician 32, 1978).
+        """
+        return 1.57 * self.spread / math.sqrt(len(self.times_ms))
+
+    @property
     def gb_s(self) -> float:
         """Return the bytes that the problem must move, read and written, over the median time, in 10^9 bytes/s."""
         return int(self.problem["bytes"]) / self.median_ms / 1e6

@@ -100,18 +100,23 @@ class Bought:
         return tuple(m.launch.get("sms", m.launch["grid"] // m.ctas_per_sm) for m in (self.before, self.after))
 
     @property
+    def uncertainty(self) -> float:
+        """Return by how much the speed-up may be off: the uncertainties of both medians together."""
+        return self.before.uncertainty + self.after.uncertainty
+
+    @property
     def spread(self) -> float:
-        """Return by how much the speed-up is uncertain: the spreads of both measurements together."""
+        """Return how much single launches differ: the interquartile ranges of both sides together, as shares."""
         return self.before.spread + self.after.spread
 
     @property
     def decided(self) -> bool:
-        """Return whether the difference is larger than the spread of both."""
-        return abs(self.speedup - 1) > self.spread
+        """Return whether the medians differ by more than they are uncertain."""
+        return abs(self.speedup - 1) > self.uncertainty
 
     @property
     def verdict(self) -> str:
-        """Return "faster", "slower", or "a tie" where the spread is as large as the difference."""
+        """Return "faster", "slower", or "a tie" where the uncertainty is as large as the difference."""
         if not self.decided:
             return "a tie"
         return "faster" if self.speedup > 1 else "slower"
@@ -148,6 +153,6 @@ def steps_text(record: Record, ctas_per_sm: int = 1, stages: int = 3, **params: 
         usual = get(one.step.after).defaults.keys() - FIXED.keys()
         constants = ", ".join(f"{name} {one.after.params[name]}" for name in sorted(usual & one.after.params.keys()))
         numbers = [str(one.sms[1]), f"{one.before.median_ms:.3f}", f"{one.after.median_ms:.3f}"]
-        numbers += [f"{one.speedup:.3f}x", f"{one.spread:.3f}"]
+        numbers += [f"{one.speedup:.3f}x", f"{one.uncertainty:.3f}"]
         body.append([one.step.what, one.step.short, constants, *numbers, one.verdict])
     return f"each step alone at {ctas_per_sm} CTA/SM, {stages} stages where not said, {record.label}\n{table(body)}"

@@ -1,4 +1,4 @@
-"""What each step bought: speed-ups around 1, with their spread, ties and losses in words."""
+"""What each step bought: speed-ups around 1, with their uncertainty, ties and losses in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOUR = {"faster": "#6A3885", "slower": palette.ALARM, "a tie": palette.WAITING
 def steps(ax: Axes, bought: Sequence[Bought], *, provenance: Provenance, title: str = "") -> None:
     """Draw one horizontal bar a step, from 1 (no change) to its speed-up, the first step at the top.
 
-    The whisker is the spread of both measurements together: where it reaches 1 the step is a tie, which is hatched and
+    The whisker is the uncertainty of both medians together: where it reaches 1 the step is a tie, which is hatched and
     said. Raises ``ValueError`` when there is no step.
     """
     if not bought:
@@ -27,7 +27,7 @@ def steps(ax: Axes, bought: Sequence[Bought], *, provenance: Provenance, title: 
         hatch = palette.HATCH["wait"] if one.verdict == "a tie" else ""
         look = {"color": colour, "edgecolor": palette.edge(colour), "linewidth": 0.8, "hatch": hatch}
         ax.barh(y, one.speedup - 1, 0.62, left=1, **look)
-        ends = (one.speedup - one.spread, one.speedup + one.spread)
+        ends = (one.speedup - one.uncertainty, one.speedup + one.uncertainty)
         ink = {"color": palette.INK, "linewidth": 1.1, "path_effects": palette.outlined()}
         ax.plot(ends, (y, y), marker="|", markersize=7, **ink)
         words = "a tie" if one.verdict == "a tie" else f"{one.speedup:.2f}× {'' if one.speedup > 1 else '(slower)'}"
@@ -37,12 +37,12 @@ def steps(ax: Axes, bought: Sequence[Bought], *, provenance: Provenance, title: 
     ax.set_yticks(range(len(bought)), [f"{one.step.what}\n{one.step.short}{_sms(one)}" for one in bought])
     ax.tick_params(axis="y", labelsize=palette.SMALL_SIZE)
     ax.set_ylim(len(bought) - 0.5, -0.5)
-    low = min(1.0, *(one.speedup - one.spread for one in bought))
-    high = max(1.0, *(one.speedup + one.spread for one in bought))
+    low = min(1.0, *(one.speedup - one.uncertainty for one in bought))
+    high = max(1.0, *(one.speedup + one.uncertainty for one in bought))
     room = max(high - low, 0.05)
     ax.set_xlim(low - 0.06 * room, high + 0.28 * room)  # the words at the ends of the bars need the rest
     ax.set_xlabel(
-        "speed-up of the step alone; bars start at 1: no change (whisker: spread)", loc="left", **palette.SMALL
+        "speed-up of the step alone; bars start at 1: no change (whisker: uncertainty of the medians)", loc="left", **palette.SMALL
     )
     palette.title(ax, title)
     label(ax, provenance)
