@@ -290,6 +290,7 @@ def counted_cases(times: record.Record | None = None) -> list[Case]:
     for spec in (*LADDER, *ABLATIONS, *HOPPER):
         best = _best(times, spec.name, spec.defaults.get("STAGES", 3))
         found += cases([spec.name], sorted({1, best}), SCHEDULERS=(1, 2, 4))
+    found += cases(["tile_07_tma_tensor", "tile_07_diverged"], (2,))  # where the lane that goes alone costs most
     clusters = [spec.name for spec in (*ABLATIONS, *HOPPER) if "CLUSTER" in spec.defaults]
     found += cases(["tile_06_bulk_copy", *clusters], (2,), SHARE=(SHARE,), CLUSTER=CLUSTERS)
     return list(dict.fromkeys(found))

@@ -42,7 +42,7 @@ def steps(ax: Axes, bought: Sequence[Bought], *, provenance: Provenance, title: 
     room = max(high - low, 0.05)
     ax.set_xlim(low - 0.06 * room, high + 0.28 * room)  # the words at the ends of the bars need the rest
     ax.set_xlabel(
-        "speed-up of the step alone; bars start at 1: no change (whisker: uncertainty of the medians)", loc="left", **palette.SMALL
+        "speed-up of the step alone; bars start at 1 (whisker: uncertainty of the medians)", loc="left", **palette.SMALL
     )
     palette.title(ax, title)
     label(ax, provenance)
