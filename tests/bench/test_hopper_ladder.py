@@ -36,7 +36,7 @@ def test_holds_every_kernel_with_a_b_of_its_own_and_a_shared_one(h200):
         assert h200.find(name) and h200.find(name, SHARE=8) and h200.find(name, INTENSITY=4)
     for m in h200.measurements:
         assert m.check["ok"] and 0 < m.check["max_error"] < m.check["tolerance"]
-        assert len(m.times_ms) == 15 and m.resources["local"] == 0, "no registers are spilled"
+        assert len(m.times_ms) == 31 and m.resources["local"] == 0, "no registers are spilled"
         assert m.gb_s < h200.limits["copy_gb_s"] and m.tflop_s < h200.limits["fp32_tflop_s"]
 
 
@@ -48,15 +48,17 @@ def test_clusters_of_every_size_fill_most_of_the_device(h200, name):
         assert 0.75 * h200.device["sm_count"] <= m.launch["sms"] <= h200.device["sm_count"]
 
 
-def test_the_last_rungs_reach_nine_tenths_of_the_copy_limit(h200):
-    for name in ("tile_06_bulk_copy", "tile_09_persistent"):
-        assert h200.find(name, "best").gb_s > 0.9 * h200.limits["copy_gb_s"]
+def test_bulk_copies_reach_nine_tenths_of_the_copy_limit_and_nobody_falls_below_eight(h200):
+    share = {spec.name: h200.find(spec.name, "best").gb_s / h200.limits["copy_gb_s"] for spec in HOPPER}
+    assert max(share, key=share.get) == "tile_06_bulk_copy" and share["tile_06_bulk_copy"] > 0.9
+    assert min(share.values()) > 0.8
 
 
 @pytest.mark.parametrize("ctas", [1, 2])
 def test_every_step_was_measured_alone(h200, ctas):
     found = steps.bought(h200, ctas)
-    assert [one.step for one in found] == list(steps.STEPS)
+    alone = {"tile_06_placement"}  # its block has more threads than two of them leave room for
+    assert [one.step for one in found] == [s for s in steps.STEPS if ctas == 1 or s.before not in alone]
     for one in found:
         sides = one.before, one.after
         assert len({m.ctas_per_sm for m in sides}) == len({m.problem["bytes"] for m in sides}) == 1
@@ -81,5 +83,7 @@ def test_the_counters_see_the_bytes_of_the_problem(counted):
 
 
 def test_multicast_asks_l2_once_for_all_ctas_of_a_cluster(counted):
-    asked = [counted.find("tile_11_cluster_multicast", CLUSTER=c)["l2_read_bytes"] for c in CLUSTERS]
-    assert asked == sorted(asked, reverse=True) and asked[0] > 1.6 * asked[-1]
+    asked = [counted.find("tile_11_cluster_multicast", 2, CLUSTER=c)["l2_read_bytes"] for c in CLUSTERS]
+    assert asked == sorted(asked, reverse=True) and asked[0] > 1.5 * asked[-1]
+    a = 4 * 16384 * 64**2
+    assert asked[-1] == pytest.approx(a + a / 8, rel=0.01), "A, and B once for each cluster of 8"

@@ -36,7 +36,7 @@ def test_bars_start_at_one_and_end_at_the_speed_up(ax):
     assert np.allclose(ends, [(1.0, 1.5), (1.0, 1.02), (0.8, 1.0)])
     low, high = ax.get_xlim()
     assert low < 0.8 and high > 1.5
-    assert "bars start at 1: no change" in ax.get_xlabel()
+    assert "bars start at 1 (whisker" in ax.get_xlabel()
 
 
 def test_ties_and_losses_are_words_and_not_only_colours(ax):
