@@ -9,7 +9,17 @@ import pytest
 from ws_course.bench import micro, record
 from ws_course.kernels import catalog
 from ws_course.model import pipeline
-from ws_course.model.pipeline import Machine, Pipeline, Queue, error_table, errors, median_error, of, predict, timeline
+from ws_course.model.machine import Machine, Queue
+from ws_course.model.pipeline import (
+    STORES,
+    Pipeline,
+    error_table,
+    errors,
+    median_error,
+    of,
+    predict,
+    timeline,
+)
 from ws_course.problem import TileProblem
 
 BOTH = (128, 256)
@@ -19,9 +29,10 @@ LOADS = [("registers", n) for n in BOTH] + [("cp.async", n) for n in (32, 64, 12
 @pytest.fixture
 def ideal():
     """A machine in which only loads (1000 ns) and products (500 ns a CTA, one after the other) take time."""
-    none = dict.fromkeys(BOTH, 0.0)
-    curve = {(layout, n): tuple(500.0 * k for k in range(1, 7)) for layout in ("rows", "swizzled") for n in BOTH}
+    product = tuple(500.0 * k for k in range(1, 7))
+    nothing = (0.0,) * 6
     kinds = [(load, store) for load in ("registers", "cp.async", "bulk") for store in ("threads", "bulk")]
+    layouts = ("rows", "swizzled")
     return Machine(
         source="artificial",
         sms=10,
@@ -29,15 +40,15 @@ def ideal():
         latency=dict.fromkeys(LOADS, 1000.0),
         issue=dict.fromkeys(LOADS, 1e-6),
         queue=dict.fromkeys(kinds, Queue((1e6, 2e6), (0.0, 1e-3))),
-        product=curve,
-        ramp={key: (0.0,) * 6 for key in curve},
-        barrier=none,
-        arrive=none,
-        handoff=none,
-        put=none,
-        store=none,
+        handoff=dict.fromkeys(BOTH, 0.0),
+        barrier=dict.fromkeys(BOTH, 0.0),
+        store=0.0,
         bulk_store=0.0,
-        disturb={(load, warps, n): 0.0 for load in ("cp.async", "bulk") for warps in (1, 2, 4) for n in BOTH},
+        product={(layout, n): product for layout in layouts for n in BOTH},
+        meet={(how, layout, n): nothing for how in ("syncthreads", "pipeline") for layout in layouts for n in BOTH},
+        put=dict.fromkeys(BOTH, nothing),
+        epilogue={(store, x, n, w): nothing for store in STORES for x in layouts for n in BOTH for w in (0, 1, 2)},
+        beside={(load, warps, n): nothing for load in ("cp.async", "bulk") for warps in (1, 2, 4) for n in BOTH},
     )
 
 
@@ -87,11 +98,12 @@ def test_memory_is_a_limit_whatever_is_in_flight(ideal):
 
 
 def test_a_storer_takes_the_store_off_the_compute_warps_until_it_is_slower(ideal):
-    storing = dataclasses.replace(ideal, store=dict.fromkeys(BOTH, 400.0))
+    held = {key: ((400.0,) * 6 if key[0] == "threads" else zero) for key, zero in ideal.epilogue.items()}
+    storing = dataclasses.replace(ideal, store=400.0, epilogue=held)
     assert ns_per_tile(storing, stages=6, store="threads") == near(900)
-    assert ns_per_tile(storing, stages=6, store="storer") == near(500)
-    slower = dataclasses.replace(ideal, store=dict.fromkeys(BOTH, 700.0))
-    assert ns_per_tile(slower, stages=6, store="storer") == near(700)
+    assert ns_per_tile(storing, stages=6, store="storer", storer_warps=1) == near(500)
+    slower = dataclasses.replace(ideal, store=700.0)
+    assert ns_per_tile(slower, stages=6, store="storer", storer_warps=1) == near(700)
 
 
 @pytest.mark.parametrize("tiles", [0, 1, 7, 25])

@@ -82,9 +82,12 @@ def test_unknown_roles_are_refused_with_the_known_ones(machine):
         PipelineModel("tile_99", machine=machine)
 
 
-def test_an_answer_takes_less_than_a_third_of_a_second(widget):
-    widget.stages.value = 2
-    # Nothing waits in there, so this is the wall time on a machine that is not busy with something else.
-    begin = time.process_time()
-    widget.stages.value = 3
-    assert time.process_time() - begin < 0.33
+def test_an_answer_takes_less_than_a_fifth_of_a_second(widget):
+    def seconds(stages):
+        begin = time.process_time()
+        widget.stages.value = stages
+        return time.process_time() - begin
+
+    # Nothing waits in there, so this is the wall time; the best of three, as the machine may be busy.
+    widget.stages.value = 1
+    assert min(map(seconds, (2, 3, 4))) < 0.2

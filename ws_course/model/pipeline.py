@@ -3,29 +3,31 @@
 The SM holds some CTAs of one :class:`Pipeline`. They share the path of loads into the SM (one stage at a time) and the
 multipliers (the more CTAs compute at once, the longer each product takes). Everything else is a delay. The other SMs
 do the same: how long a load waits for them is found such that the traffic the simulated SM makes and the traffic at
-which loads wait that long agree. Every number is in :class:`Machine`; none comes from a kernel of the ladder.
+which loads wait that long agree. Every number is in :class:`ws_course.model.machine.Machine`;
+none comes from a kernel of the ladder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
-from ws_course.bench.micro import Micro
-from ws_course.bench.micro import load as load_micro
 from ws_course.bench.record import Measurement, Record
+from ws_course.bench.record import load as load_record
 from ws_course.kernels import catalog
+from ws_course.model.machine import MAX_CTAS, Machine, machine
 from ws_course.problem import TileProblem
 from ws_course.runtime.result import Span
 from ws_course.trace.timeline import Timeline
 
 KINDS = ("serial", "double", "async", "unified", "roles")
 STORES = ("threads", "storer", "bulk", "bulk storer")
-MAX_CTAS = 6
+TILE = 64
+"""The tiles of the micro-benchmarks, and so of the model."""
 _WORK = ("load", "compute", "store")
 
 
@@ -38,7 +40,7 @@ class Pipeline:
     "roles" (a loader of its own runs ahead by ``stages``). ``load`` is "registers", "cp.async" or "bulk"; ``store``
     "threads" (those that compute), "storer" (warps of their own, from shared memory), "bulk" (the copy engine, asked
     by a compute thread) or "bulk storer" (asked by a thread of its own). ``loader_threads`` issue the loads; ``share``
-    tiles use the same B.
+    tiles use the same B; ``storer_warps`` are those of a "storer".
     """
 
     kind: str = "roles"
@@ -51,6 +53,7 @@ class Pipeline:
     intensity: int = 1
     ctas: int = 1
     share: int = 1
+    storer_warps: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS or self.store not in STORES:
@@ -61,68 +64,17 @@ class Pipeline:
             raise ValueError(f"a pipeline of kind {self.kind} needs 2 stages: one to read, one to fill")
 
 
-@dataclass(frozen=True)
-class Queue:
-    """Hold how long loads wait for the other SMs: ``wait_ns`` at ``rate`` stages per ns and SM, both ascending.
-
-    The last rate is the most that the device delivers: with more in flight, loads wait longer for the same traffic.
-    """
-
-    rate: tuple[float, ...]
-    wait_ns: tuple[float, ...]
-
-    def at(self, wait_ns: float) -> float:
-        """Return the traffic, in stages per ns and SM, at which loads wait so long."""
-        return float(np.interp(wait_ns, (0.0, *self.wait_ns), (0.0, *self.rate)))
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Hold what the model knows about a device, all of it from :mod:`ws_course.bench.micro`; ``source`` says so.
-
-    Times are nanoseconds. By (load, threads): ``latency`` of a stage on an idle chip; ``issue``, the shortest time
-    between two stages of one SM on an idle chip, which is what the loading threads, or the path into the SM, need.
-    ``queue`` by (load, store): the waiting of a busy chip. ``product`` by (layout, compute threads): a tile product
-    while 1, 2, … CTAs compute at once; ``ramp``: what the first product after a barrier takes more, likewise.
-    ``barrier``, ``arrive``, ``handoff`` by compute threads: __syncthreads, a barrier of all compute threads in shared
-    memory, and a round trip to another warp and back. ``put``: a stage from registers to shared memory. ``store`` by
-    compute threads: a tile of C from registers; ``bulk_store``: by the copy engine, until it has read C. ``disturb``
-    by (load, loader warps, compute threads): what one loaded stage adds to the products beside it. ``launch``: an
-    empty kernel.
-    """
-
-    source: str
-    sms: int
-    launch: float
-    latency: Mapping[tuple[str, int], float]
-    issue: Mapping[tuple[str, int], float]
-    queue: Mapping[tuple[str, str], Queue]
-    product: Mapping[tuple[str, int], tuple[float, ...]]
-    ramp: Mapping[tuple[str, int], tuple[float, ...]]
-    barrier: Mapping[int, float]
-    arrive: Mapping[int, float]
-    handoff: Mapping[int, float]
-    put: Mapping[int, float]
-    store: Mapping[int, float]
-    bulk_store: float
-    disturb: Mapping[tuple[str, int, int], float]
-
-
 class Times(NamedTuple):
-    """Hold the times of one pipeline on one machine, in nanoseconds, ``ramp`` in products."""
+    """Hold a pipeline's times on a machine in nanoseconds, but ``extra``, the work beside the products, in products."""
 
     latency: float
     wait: float
     path: float
     issue: float
-    ramp: float
-    disturb: float
+    extra: float
     barrier: float
     handoff: float
-    put: float
-    put_c: float
     store: float
-    bulk_store: float
 
 
 @dataclass(frozen=True)
@@ -135,6 +87,7 @@ class Prediction:
 
     pipeline: Pipeline
     machine: Machine = field(repr=False)
+    sms: int
     tiles: int
     ms: float
     wait_ns: float
@@ -145,97 +98,6 @@ class Prediction:
     def label(self) -> str:
         """Return where the number comes from."""
         return f"modelled ({self.machine.source})"
-
-
-def machine(micro: Micro | None = None) -> Machine:
-    """Return what micro-benchmarks say of a device (default: the packaged ones)."""
-    micro = micro or load_micro()
-    both = (128, 256)
-    barrier = {n: micro.work_ns("none", "syncthreads", threads=n) for n in both}
-    put = {n: micro.work_ns("put", "syncthreads", threads=n) - barrier[n] for n in both}
-
-    def alone(kind: str, store: str, threads: int = 128, stages: int = 1) -> float:
-        return micro.stage_ns(kind, store, threads=threads, stages=stages, sms=1)
-
-    loads = [("registers", n) for n in both] + [("cp.async", 32), ("cp.async", 64), ("cp.async", 128)]
-    loads += [("cp.async", 256), ("bulk", 128)]
-    latency = {(kind, n): alone(kind, "none", n) - barrier[128] for kind, n in loads}
-    for n in both:
-        latency["registers", n] -= put[n]
-    product, ramp = {}, {}
-    for layout in ("rows", "swizzled"):
-        for n in both:
-            lone = _curve(lambda k, n=n, layout=layout: micro.work_ns("product", "none", k, threads=n, layout=layout))
-            met = _curve(
-                lambda k, n=n, layout=layout: micro.work_ns("product", "syncthreads", k, threads=n, layout=layout)
-            )
-            product[layout, n] = lone
-            ramp[layout, n] = tuple(max(0.0, (b - barrier[n]) / a - 1) for a, b in zip(lone, met, strict=True))
-    disturb = {}
-    for n in both:
-        without = micro.product(threads=n)
-        for kind, warps in (("bulk", 1), ("cp.async", 1), ("cp.async", 2), ("cp.async", 4)):
-            beside = micro.product(threads=n, background=kind, loader_warps=warps)
-            disturb[kind, warps, n] = max(0.0, (beside.ms - without.ms) * 1e6 / beside.loaded)
-    return Machine(
-        source=_source(micro),
-        sms=int(micro.device["sm_count"]),
-        launch=median(micro.launch_ms) * 1e6,
-        latency=latency,
-        issue={(kind, n): alone(kind, "none", n, 1 if kind == "registers" else 6) for kind, n in loads},
-        queue={
-            (kind, store): _queue(micro, kind, store)
-            for kind, store in (
-                ("registers", "threads"),
-                ("cp.async", "threads"),
-                ("bulk", "threads"),
-                ("bulk", "bulk"),
-            )
-        },
-        product=product,
-        ramp=ramp,
-        barrier=barrier,
-        arrive={n: micro.work_ns("none", "mbarrier", threads=n) for n in both},
-        handoff={n: micro.work_ns("none", "round trip", threads=n) / 2 for n in both},
-        put=put,
-        store={n: alone("none", "threads", n) - barrier[n] for n in both},
-        bulk_store=alone("none", "bulk") - barrier[128],
-        disturb=disturb,
-    )
-
-
-def _source(micro: Micro) -> str:
-    name = micro.device["name"]
-    return f"micro-benchmarks now, {name}" if micro.live else f"micro-benchmarks, {name}, {micro.date}"
-
-
-def _curve(of: Callable[[int], float]) -> tuple[float, ...]:
-    """Return a value for 1, 2, … CTAs; where so many do not fit, the last one in proportion."""
-    found: list[float] = []
-    for k in range(1, MAX_CTAS + 1):
-        try:
-            found.append(of(k))
-        except KeyError:
-            found.append(found[-1] * k / (k - 1))
-    return tuple(found)
-
-
-def _queue(micro: Micro, kind: str, store: str) -> Queue:
-    """Return the waiting on a busy chip: by Little's law, a stage takes (in flight) x (time of a stage)."""
-    lonely = micro.stage_ns(kind, store, stages=1, sms=1)
-    points: dict[int, list[float]] = {}
-    for s in micro.streams:
-        if (s.kind, s.store, s.threads) == (kind, store, 128) and s.sms > 1:
-            ns = micro.stage_ns(kind, store, s.ctas_per_sm, stages=s.stages)
-            points.setdefault(s.stages * s.ctas_per_sm, []).append(ns)
-    rates, waits = [], []
-    for n, found in sorted(points.items()):
-        ns = median(found)
-        wait = max(n * ns - lonely, 0.0)
-        if not rates or (1 / ns > rates[-1] and wait > waits[-1]):
-            rates.append(1 / ns)
-            waits.append(wait)
-    return Queue(tuple(rates), tuple(waits))
 
 
 _BULK = {"load": "bulk", "loader_threads": 32}
@@ -279,20 +141,26 @@ def of(kernel: str, params: Mapping[str, int], ctas: int) -> Pipeline:
         intensity=constants["INTENSITY"],
         compute_threads=constants["COMPUTE_THREADS"],
         share=constants.get("SHARE", 1),
+        storer_warps=constants.get("STORER_WARPS", 0),
         ctas=ctas,
         **shape,
     )
 
 
-def predict(pipeline: Pipeline, machine: Machine, problem: TileProblem) -> Prediction:
-    """Return what the model says of ``pipeline`` on ``problem`` with tiles of 64 x 64."""
+def predict(pipeline: Pipeline, machine: Machine, problem: TileProblem, sms: int | None = None) -> Prediction:
+    """Return what the model says of ``pipeline`` on ``problem`` with tiles of 64 x 64.
+
+    ``sms`` is the number of SMs that have CTAs (default: all): clusters leave some out.
+    """
+    sms = sms or machine.sms
     p, times, product = pipeline, _times(pipeline, machine), _product(pipeline, machine)
-    tiles = _tiles(problem.tiles, machine.sms, p.ctas)
+    tiles = _tiles(problem.tiles, sms, p.ctas)
     if not tiles.sum():
-        return Prediction(p, machine, problem.tiles, machine.launch / 1e6, 0.0, 0.0, 0.0)
+        return Prediction(p, machine, sms, problem.tiles, machine.launch / 1e6, 0.0, 0.0, 0.0)
     none = np.empty((0, 5))
     queue = machine.queue[_traffic(p)]
-    traffic = (2 + 1 / p.share) / 3  # of what a tile moves without sharing: A, B and C
+    # of what all SMs move without sharing: A, B and C of every tile
+    traffic = (2 + 1 / p.share) / 3 * sms / machine.sms
     low, high = 0.0, 50_000.0  # ns: the wait at which the SM makes the traffic that such a wait belongs to
     for _ in range(30):
         wait = (low + high) / 2
@@ -302,7 +170,7 @@ def predict(pipeline: Pipeline, machine: Machine, problem: TileProblem) -> Predi
         else:
             high = wait
     ms = (total + machine.launch) / 1e6
-    return Prediction(p, machine, problem.tiles, ms, wait, in_flight / total, busy / total)
+    return Prediction(p, machine, sms, problem.tiles, ms, wait, in_flight / total, busy / total)
 
 
 def timeline(prediction: Prediction, tiles: int = 12) -> Timeline:
@@ -313,7 +181,7 @@ def timeline(prediction: Prediction, tiles: int = 12) -> Timeline:
     """
     p, m = prediction.pipeline, prediction.machine
     times = _times(p, m)._replace(wait=prediction.wait_ns)
-    counts = np.minimum(_tiles(prediction.tiles, m.sms, p.ctas), tiles)
+    counts = np.minimum(_tiles(prediction.tiles, prediction.sms, p.ctas), tiles)
     found = np.empty((3 * int(counts.sum()), 5))
     written = _run(p, counts, times, _product(p, m), found)[1] if counts.sum() else 0
     spans = []
@@ -331,10 +199,10 @@ def timeline(prediction: Prediction, tiles: int = 12) -> Timeline:
 
 
 def _run(p: Pipeline, tiles: np.ndarray, times: Times, product: np.ndarray, spans: np.ndarray) -> tuple:
-    store = min(STORES.index(p.store), 2)
     from ws_course.model.sm import simulate  # numba takes half a second to import
 
-    return simulate(KINDS.index(p.kind), store, p.stages, float(p.intensity), tiles, times, product, spans)
+    by_threads = p.store == "threads"
+    return simulate(KINDS.index(p.kind), by_threads, p.stages, float(p.intensity), tiles, times, product, spans)
 
 
 def _tiles(tiles: int, sms: int, ctas: int) -> np.ndarray:
@@ -353,20 +221,22 @@ def _product(p: Pipeline, m: Machine) -> np.ndarray:
 def _times(p: Pipeline, m: Machine) -> Times:
     n = p.compute_threads
     threads = 128 if p.load == "bulk" else n if p.kind != "roles" else p.loader_threads
-    warps = max(1, p.loader_threads // 32)
+    added = [m.epilogue[p.store, p.layout, n, p.storer_warps]]
+    if p.load == "registers":
+        added.append(m.put[n])
+    if p.kind == "roles":
+        added.append(m.beside[p.load, max(1, p.loader_threads // 32), n])
+    else:
+        added.append(m.meet["pipeline" if p.kind == "unified" else "syncthreads", p.layout, n])
     return Times(
         latency=m.latency[p.load, threads],
         wait=0.0,
         path=m.issue["bulk", 128],
         issue=m.issue[p.load, threads],
-        ramp=m.ramp[p.layout, n][p.ctas - 1],
-        disturb=m.disturb[p.load, warps, n] if p.kind == "roles" else 0.0,
+        extra=sum(curve[p.ctas - 1] for curve in added) / m.product[p.layout, n][p.ctas - 1],
         barrier=m.barrier[n],
         handoff=m.handoff[n],
-        put=m.put[n],
-        put_c=m.put[n] / 2,
-        store=m.store[n],
-        bulk_store=m.bulk_store,
+        store=m.bulk_store if p.store.startswith("bulk") else m.store,
     )
 
 
@@ -384,12 +254,17 @@ class Error:
 
 
 def errors(record: Record, machine: Machine, kernels: Sequence[str] | None = None) -> tuple[Error, ...]:
-    """Return the prediction beside each measurement of a kernel that the model knows (of ``kernels`` alone, if given)"""
+    """Return the prediction beside each measurement of a kernel that the model knows, with tiles of 64 x 64.
+
+    ``kernels`` keeps only those.
+    """
     found = []
     for m in record.measurements:
-        if knows(m.kernel) and (kernels is None or m.kernel in kernels):
+        if knows(m.kernel) and m.problem["tile"] == TILE and (kernels is None or m.kernel in kernels):
             problem = TileProblem(int(m.problem["tiles"]), int(m.problem["tile"]), m.params.get("INTENSITY", 1))
-            found.append(Error(m, predict(of(m.kernel, m.params, m.ctas_per_sm), machine, problem)))
+            found.append(
+                Error(m, predict(of(m.kernel, m.params, m.ctas_per_sm), machine, problem, m.launch.get("sms")))
+            )
     return tuple(found)
 
 
@@ -408,3 +283,19 @@ def error_table(found: Sequence[Error]) -> str:
         lines.append(f"{line} {worst:>+7.1%}")
     lines.append(f"{'all':<26} {len(found):>5} {median_error(found):>14.1%}")
     return "\n".join(lines)
+
+
+def packaged_errors() -> dict[str, tuple[Error, ...]]:
+    """Return the errors against every packaged set of measurements, by the set's name."""
+    device, found = machine(), {}
+    for name in ("tile-ladder", "next-rungs", "hopper-ladder"):
+        try:
+            found[name] = errors(load_record(name), device)
+        except FileNotFoundError:
+            continue
+    return found
+
+
+if __name__ == "__main__":
+    for set_name, compared in packaged_errors().items():
+        print(f"{set_name}, {machine().source}\n{error_table(compared)}\n")

@@ -14,12 +14,13 @@ _ISSUES, _BEGINS, _MULTIPLIES, _ENDS = range(4)
 
 
 @njit(cache=True)
-def simulate(kind, store, stages, intensity, tiles, times, product, spans):
+def simulate(kind, by_threads, stages, intensity, tiles, times, product, spans):
     """Run the CTAs of one SM; return (nanoseconds, spans written, ns of loads in flight, ns with a CTA computing).
 
-    ``times`` is a :class:`ws_course.model.pipeline.Times`; ``tiles`` holds the tiles of each CTA, ``product`` the time
-    of a product by the number of CTAs that compute at once; ``spans`` (float64 [n, 5]) takes CTA, work, tile, start and
-    end, as far as it has rows.
+    ``kind`` is a place in :data:`ws_course.model.pipeline.KINDS`; ``by_threads``: C is stored by those who computed it,
+    not by way of shared memory; ``times`` is a :class:`ws_course.model.pipeline.Times`; ``tiles`` holds the tiles of
+    each CTA, ``product`` the time of a product by the number of CTAs that compute at once; ``spans`` (float64 [n, 5])
+    takes CTA, work, tile, start and end, as far as it has rows.
     """
     ctas = tiles.size
     most = tiles.max()
@@ -33,7 +34,6 @@ def simulate(kind, store, stages, intensity, tiles, times, product, spans):
     work = np.zeros(ctas)  # products left, and fractions of one
     began = np.zeros(ctas)
     c_free = np.zeros(ctas)  # when the tile of C in shared memory may be written again
-    storer_free = np.zeros(ctas)
     path_free, now, busy, in_flight, last, written = 0.0, 0.0, 0.0, 0.0, 0.0, 0
     serial, double, copies, unified, roles = kind == 0, kind == 1, kind == 2, kind == 3, kind == 4
     ahead = stages if roles else stages - 1 if copies or unified else 1
@@ -89,9 +89,7 @@ def simulate(kind, store, stages, intensity, tiles, times, product, spans):
             written = _note(spans, written, c, 0, i, now, loaded[c, i])
         elif what == _BEGINS:
             state[c] = _SETTING_OUT
-            gap = times.handoff if unified or roles else times.barrier
-            if double:
-                gap += times.put
+            gap = times.handoff if roles else 0.0
             if copies and i + ahead < tiles[c]:
                 opens[c, i + ahead] = now + gap
                 gap += times.issue
@@ -99,7 +97,7 @@ def simulate(kind, store, stages, intensity, tiles, times, product, spans):
         elif what == _MULTIPLIES:
             state[c] = _COMPUTING
             began[c] = now
-            work[c] = intensity + times.ramp + times.disturb / product[0]
+            work[c] = intensity + times.extra
             if double and i + 1 < tiles[c]:
                 opens[c, i + 1] = now
         else:
@@ -107,15 +105,10 @@ def simulate(kind, store, stages, intensity, tiles, times, product, spans):
             free = now
             if roles and i + stages < tiles[c]:
                 opens[c, i + stages] = now + times.handoff
-            if store == 0:
-                begin, end = free, free + times.store
-                free = end
-            else:
-                free = max(free, c_free[c]) + times.put_c  # once the copy of the tile before has read C
-                begin = max(free + times.handoff, storer_free[c])
-                end = begin + (times.store if store == 1 else times.bulk_store)
-                storer_free[c] = end
-                c_free[c] = end + times.handoff
+            if not by_threads:
+                free = max(free, c_free[c])  # C in shared memory may be written once the tile before has been read
+            begin, end = free, free + times.store
+            c_free[c] = end + times.handoff
             written = _note(spans, written, c, 2, i, begin, end)
             last = max(last, end)
             if serial:
@@ -123,7 +116,6 @@ def simulate(kind, store, stages, intensity, tiles, times, product, spans):
                 if i + 1 < tiles[c]:
                     opens[c, i + 1] = free
             if unified and i + 1 + ahead < tiles[c]:
-                free += times.handoff
                 opens[c, i + 1 + ahead] = free
                 free += times.issue
             when[c] = free

@@ -11,7 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from ws_course.bench.record import Measurement, Record, load
 from ws_course.kernels import catalog
 from ws_course.model import pipeline
-from ws_course.model.pipeline import MAX_CTAS, Machine, Pipeline, Prediction
+from ws_course.model.machine import MAX_CTAS, Machine
+from ws_course.model.pipeline import Pipeline, Prediction
 from ws_course.problem import TileProblem
 from ws_course.trace.timeline import Timeline
 from ws_course.viz import Bar, Provenance, ladder, palette, rungs, timeline
