@@ -17,7 +17,7 @@ AIM = 0.15  # what the median error should stay under
 
 
 def prediction_errors(ax: Axes, errors: Sequence[Error], *, provenance: Provenance, title: str = "") -> None:
-    """Draw one row a kernel with a dot for each configuration, its error in percent, and the median as a bar.
+    """Draw one row a kernel, by name, with a dot for each configuration, its error in percent, and the median as a bar.
 
     Right of zero the model is too slow, left of it too fast; the band is within 15%. Raises ``ValueError`` without
     errors.
@@ -25,7 +25,7 @@ def prediction_errors(ax: Axes, errors: Sequence[Error], *, provenance: Provenan
     if not errors:
         raise ValueError("there is nothing to compare: no prediction has a measurement beside it")
     palette.dress(ax, grid="x")
-    kernels = list(dict.fromkeys(e.measurement.kernel for e in errors))
+    kernels = sorted({e.measurement.kernel for e in errors})
     widest = max(0.2, 1.05 * max(abs(e.relative) for e in errors))
     ax.axvspan(-AIM, AIM, color=palette.RULE, alpha=0.4, linewidth=0)
     ax.axvline(0, color=palette.INK, linewidth=1.2)
