@@ -372,3 +372,40 @@ def test_a_fault_in_a_helper_function_names_its_caller():
     result, _ = one("__shared__ float s[32];\nput(s, threadIdx.x + 1);", before=before)
     (fault,) = result.faults
     assert (fault.line, fault.others[0].line, fault.others[0].what) == (2, 6, "called from here")
+
+
+RING = """
+#include <cuda/ptx>
+namespace ptx = cuda::ptx;
+extern "C" __global__ void ring(const float* x, float* y, int n) {
+  __shared__ float slot[2];
+  __shared__ uint64_t full[2], empty[2];
+  if (threadIdx.x < 2) { ptx::mbarrier_init(&full[threadIdx.x], 1); ptx::mbarrier_init(&empty[threadIdx.x], 1); }
+  __syncthreads();
+  if (threadIdx.x == 0) for (int t = 0; t < n; ++t) {
+    while (!ptx::mbarrier_try_wait_parity(&empty[t % 2], (t / 2 & 1) ^ FIRST)) {}
+    slot[t % 2] = x[t];
+    ptx::mbarrier_arrive(&full[t % 2]);
+  }
+  if (threadIdx.x == 32) for (int t = 0; t < n; ++t) {
+    while (!ptx::mbarrier_try_wait_parity(&full[t % 2], t / 2 & 1)) {}
+    y[t] = slot[t % 2];
+    if (RELEASE) ptx::mbarrier_arrive(&empty[t % 2]);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "release", "cause"),
+    [(1, 1, ""), (0, 1, "the producer's first wait must use parity 1"), (1, 0, "nobody has released the slot since")],
+)
+def test_a_ring_that_hangs_at_empty_says_whether_the_first_round_passed(first, release, cause):
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    kernel = Kernel(RING, "ring", "ring.cu", {"FIRST": first, "RELEASE": release})
+    result = kernel.run(x, y, 8, grid=1, block=64, backend="emulator", seeds=SEEDS)
+    if not cause:
+        assert result.ok and (x == y).all(), str(result)
+        return
+    (fault,) = result.faults
+    assert fault.kind == "deadlock" and fault.object == "empty[0]" and cause in fault.hint

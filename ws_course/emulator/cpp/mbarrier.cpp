@@ -26,6 +26,7 @@ struct MBarrier {
   int stage = 0;
   const void* owner = nullptr;
   bool unified = false;
+  bool passed_first = false;  // somebody has passed a wait for the phase before the first, as a producer does
   std::vector<bool> ever;  // which threads have arrived in any phase
   Where where{"", 0};
 };
@@ -174,10 +175,14 @@ bool mbar_test(void* bar, std::uint64_t token, const char* what, Where w) {
   else poll({what, bar, token, w});
   return done;
 }
+static void passed(MBarrier& b) {
+  b.passed_first |= b.phase == 0;
+  acquire(current, b);
+}
 bool mbar_test_parity(void* bar, unsigned parity, const char* what, Where w) {
   MBarrier& b = find(bar, what, w);
   bool done = (b.phase & 1) != (parity & 1);
-  if (done) acquire(current, b);
+  if (done) passed(b);
   else poll({what, bar, b.phase, w});
   return done;
 }
@@ -196,7 +201,7 @@ void mbar_wait_parity(void* bar, unsigned parity, const char* what, Where w) {
     b.waiting.push_back(current);
     block_current({what, bar, b.phase, w});
   }
-  acquire(current, b);
+  passed(b);
 }
 
 void reset_mbarriers() {
@@ -245,6 +250,9 @@ const char* mbarrier_hint(const MBarrier& b, long long arrived) {
            "acquires may be outstanding";
   if (b.role)
     return "the slot is still occupied: every consumer_wait needs its consumer_release, in every round";
+  if (b.phase == 0 && b.passed_first)
+    return "if this barrier says that a slot is empty: the first round passed, since slots start empty, and nobody has released the slot since: "
+           "every wait for a full slot needs its arrival at empty, in every round";
   if (b.phase == 0)
     return "if this barrier says that a slot is empty: slots start empty, so the producer's first wait must use parity 1 (the phase before the "
            "first counts as complete); otherwise nobody arrives for the first time";
