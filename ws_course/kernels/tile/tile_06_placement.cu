@@ -23,7 +23,7 @@ namespace ptx = cuda::ptx;
 constexpr int TILE_FLOATS = TILE * TILE;
 constexpr int COLUMNS = TILE / 4;                        // columns of a tile, in float4
 constexpr int ROWS = TILE_FLOATS / 4 / COMPUTE_THREADS;  // a thread computes ROWS x 4 elements of C
-constexpr int STRIDE = 4 / SCHEDULERS;                        // compute warps are 1, 1 + STRIDE, 1 + 2 STRIDE …
+constexpr int STRIDE = 4 / SCHEDULERS;                              // compute warps are 1, 1 + STRIDE, 1 + 2 STRIDE …
 constexpr int THREADS = 32 * (2 + 4 * (COMPUTE_THREADS / 32 - 1));  // as many as STRIDE = 4 needs
 constexpr unsigned TILE_BYTES = TILE_FLOATS * sizeof(float), STAGE_BYTES = 2 * TILE_BYTES;
 static_assert(TILE % 4 == 0 && COMPUTE_THREADS % 32 == 0, "rows of whole float4, whole warps");

@@ -164,7 +164,7 @@ __device__ void compute(SharedStorage& s, float* C, int tiles) {
 // [kernel]
 extern "C" __global__ void __launch_bounds__(LOADER_THREADS + COMPUTE_THREADS, 1)
     tile_07_direct_store(const __grid_constant__ CUtensorMap A, const __grid_constant__ CUtensorMap B,
-                       float* C, int tiles) {
+                         float* C, int tiles) {
   alignas(1024) extern __shared__ unsigned char dynamic_shared[];
   SharedStorage& s = *reinterpret_cast<SharedStorage*>(dynamic_shared);
   if (threadIdx.x == 0) {

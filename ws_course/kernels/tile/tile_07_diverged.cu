@@ -1,7 +1,8 @@
 // The lane that went its own way: as tile_07, without the __syncwarp() that ends one lane's errand.
 //
-// Claim         One lane asks TMA for C, and nothing makes the other 31 wait for it. They begin the next tile without
-//               it, and it does its part alone: the warp issues the whole product twice. Every value is right.
+// Claim         One lane asks TMA for C, and nothing makes the other 31 wait for it. While it waits until C is whole,
+//               they may begin the next tile; it then does its part alone, and the warp issues that product twice.
+//               Every value is right.
 // Differs from  tile_07 by one line that is missing, at the end of store.
 //
 // Roles         | role    | warps                | job                                                     |
@@ -186,7 +187,7 @@ __device__ void compute(SharedStorage& s, const CUtensorMap& C, int tiles) {
 // [kernel]
 extern "C" __global__ void __launch_bounds__(LOADER_THREADS + COMPUTE_THREADS, 1)
     tile_07_diverged(const __grid_constant__ CUtensorMap A, const __grid_constant__ CUtensorMap B,
-                       const __grid_constant__ CUtensorMap C, int tiles) {
+                     const __grid_constant__ CUtensorMap C, int tiles) {
   alignas(1024) extern __shared__ unsigned char dynamic_shared[];
   SharedStorage& s = *reinterpret_cast<SharedStorage*>(dynamic_shared);
   if (threadIdx.x == 0) {
