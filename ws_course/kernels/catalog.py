@@ -344,7 +344,7 @@ ABLATIONS: tuple[KernelSpec, ...] = (
 
 MEASURE: dict[str, Path] = {
     name: FOLDER / "measure" / f"{name}.cu"
-    for name in ("compare", "compute_tile", "fma_peak", "latency", "memory_stream", "pass_left_racy")
+    for name in ("compare", "compute_tile", "fma_peak", "latency", "memory_stream", "pass_left_racy", "uneven_tiles")
 }
 """Kernels that measuring needs: the file is the entry's name."""
 
