@@ -78,7 +78,7 @@ def lesson_archs() -> dict[str, str]:
     from ws_course.kernels import catalog
 
     needs: dict[str, str] = {}
-    for spec in catalog.LADDER:
+    for spec in catalog.ALL:
         oldest = min(spec.archs, key=_arch_number)
         if spec.lesson not in needs or _arch_number(needs[spec.lesson]) < _arch_number(oldest):
             needs[spec.lesson] = oldest

@@ -164,7 +164,7 @@ class Pictures:
         """Return the text of a ``%%cuda`` cell or of a kernel file of the course; "" if it is neither."""
         if file in self.sources:
             return self.sources[file]
-        return next((spec.source for spec in catalog.LADDER if spec.path.name == file), "")
+        return next((spec.source for spec in catalog.ALL if spec.path.name == file), "")
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

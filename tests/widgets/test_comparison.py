@@ -12,6 +12,8 @@ from PIL import Image
 
 from ws_course import device
 from ws_course.bench import ladder as bench_ladder
+from ws_course.bench.record import load
+from ws_course.kernels import catalog
 from ws_course.runtime import BackendError
 from ws_course.widgets import Comparison
 from ws_course.widgets.comparison import nearest
@@ -188,12 +190,9 @@ class TestMeasuring:
         widget.guess.value = 1.5
         widget.reveal.click()
         widget.measure.click()
-        assert asked == [
-            (
-                [ONE, ROLES],
-                {"ctas": [2], "stages": [2], "loader_warps": [1], "storer_warps": (1, 2), "intensities": [1]},
-            )
-        ]
+        pipeline = {"stages": [2], "loader_warps": [1], "storer_warps": (1, 2)}
+        problem = {"intensities": [1], "SHARE": [1], "CLUSTER": [1]}
+        assert asked == [([ONE, ROLES], {"ctas": [2], **pipeline, **problem})]
         assert "measured now (Own device)" in said(widget) and widget.source.value == "now"
         widget.rungs["tile_02_cp_async"].value = True
         assert "02 cp async was not measured here yet." in said(widget)
@@ -264,3 +263,23 @@ def artificial_kernels(record):
 
 def _slower(m):
     return replace(m, times_ms=tuple(9 * t for t in m.times_ms)) if m.kernel == ROLES else m
+
+
+@pytest.fixture(scope="module")
+def hopper():
+    return load("hopper-ladder", "NVIDIA H200")
+
+
+class TestAllRungs:
+    def test_offers_every_rung_of_the_record_and_compares_one_problem(self, hopper):
+        comparison = Comparison(hopper, STAGES=3)
+        assert comparison.kernels == [spec.name for spec in (*catalog.LADDER, *catalog.HOPPER)]
+        for kernel in comparison.kernels:
+            for share in (1, 8):
+                found = nearest(hopper, kernel, {**comparison.wanted, "SHARE": share})
+                assert found.measurement.params["SHARE"] == share and found.measurement.params["TILE"] == 64
+
+    def test_a_cluster_is_a_knob(self, hopper):
+        four = nearest(hopper, "tile_11_cluster_multicast", {"SHARE": 8, "CLUSTER": 4, "ctas_per_sm": 2, "STAGES": 3})
+        assert four.measurement.launch["cluster"] == 4 and not four.differs
+        assert Comparison(hopper, SHARE=8, CLUSTER=4).wanted["CLUSTER"] == 4

@@ -342,6 +342,8 @@ ABLATIONS: tuple[KernelSpec, ...] = (
 )
 """Rungs with one part taken out, to see what that part is worth."""
 
+ALL: tuple[KernelSpec, ...] = (*LADDER, *HOPPER, *ABLATIONS)
+
 MEASURE: dict[str, Path] = {
     name: FOLDER / "measure" / f"{name}.cu"
     for name in ("compare", "compute_tile", "fma_peak", "latency", "memory_stream", "pass_left_racy", "uneven_tiles")
@@ -354,8 +356,8 @@ MATMUL = FOLDER / "matmul" / "matmul_shared.cu"
 
 def get(name: str) -> KernelSpec:
     """Return the kernel called ``name``; raise ``KeyError`` with the names that exist."""
-    for spec in (*LADDER, *ABLATIONS, *HOPPER):
+    for spec in ALL:
         if spec.name == name:
             return spec
-    names = ", ".join(spec.name for spec in (*LADDER, *ABLATIONS, *HOPPER))
+    names = ", ".join(spec.name for spec in ALL)
     raise KeyError(f"no kernel is called {name!r}: there are {names}")

@@ -39,14 +39,19 @@ SMALL = {"fontsize": SMALL_SIZE, "color": INK}
 
 # Light to dark in one hue that is no role's: the order of the ladder survives grey printing.
 _RUNGS = LinearSegmentedColormap.from_list("rungs", ["#CDB4D9", "#9A6BB0", "#6A3885", "#3B1650"])
+# The rungs that need Hopper go on in another hue that is no role's either.
+_HOPPER = LinearSegmentedColormap.from_list("hopper", ["#E9B8C6", "#C96A87", "#94305A", "#571030"])
 _MARKERS = "os^Dv*Xp"
 
 
-def rung(index: int, count: int) -> str:
-    """Return the colour of rung ``index`` (0-based) of a ladder of ``count`` rungs; raise ``ValueError`` outside it."""
+def rung(index: int, count: int, hopper: bool = False) -> str:
+    """Return the colour of rung ``index`` (0-based) of a ladder of ``count`` rungs; raise ``ValueError`` outside it.
+
+    ``hopper`` takes the second hue, for the rungs that need Hopper.
+    """
     if not 0 <= index < count:
         raise ValueError(f"rung {index} is not on a ladder of {count} rungs: use 0 to {count - 1}")
-    return to_hex(_RUNGS(index / (count - 1) if count > 1 else 1.0))
+    return to_hex((_HOPPER if hopper else _RUNGS)(index / (count - 1) if count > 1 else 1.0))
 
 
 def marker(index: int) -> str:

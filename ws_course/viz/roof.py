@@ -19,6 +19,9 @@ from ws_course.viz import palette, rungs
 from ws_course.viz.lines import spread_out
 from ws_course.viz.provenance import Provenance, label
 
+MOST_NAMES = 7
+"""The most points that have their names beside them; of more, the fastest and the two slowest."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -97,16 +100,24 @@ def roofs(
 
 
 def place(ax: Axes, points: Sequence[Point]) -> list[Artist]:
-    """Draw only the kernels, each named beside its point; return what was drawn."""
+    """Draw only the kernels, named beside their points as far as there is room; return what was drawn."""
     low, high = ax.get_ylim()
-    heights = spread_out([math.log10(p.tflop_s) for p in points], gap=0.075 * math.log10(high / low))
+    named = list(points)
+    if len(points) > MOST_NAMES:  # the fastest and the slowest
+        order = sorted(points, key=lambda p: p.tflop_s)
+        named = [p for p in points if p in order[:2] or p in order[2 - MOST_NAMES :]]
+    heights = spread_out([math.log10(p.tflop_s) for p in named], gap=0.075 * math.log10(high / low))
     # Names hang below the highest point: above it is the roof.
     above = max(heights, default=0) - max((math.log10(p.tflop_s) for p in points), default=0)
+    places = dict(zip(map(id, named), heights, strict=True))
     drawn = []
-    for i, (point, height) in enumerate(zip(points, heights, strict=True)):
+    for i, point in enumerate(points):
         colour = point.colour or palette.rung(i, len(points))
         shape, rim = point.marker or palette.marker(i), palette.edge(colour)
         drawn += ax.plot(point.intensity, point.tflop_s, shape, color=colour, markersize=7, markeredgecolor=rim)
+        if id(point) not in places:
+            continue
+        height = places[id(point)]
         # A patch of paper keeps the roof from crossing the words.
         clear = {"facecolor": palette.PAPER, "edgecolor": "none", "alpha": 0.85, "pad": 0.5}
         words = (point.intensity * 1.6, 10 ** (height - above))

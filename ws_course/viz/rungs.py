@@ -6,6 +6,8 @@ from ws_course.kernels import catalog
 from ws_course.viz import palette
 
 _LADDER = [spec.name for spec in catalog.LADDER]
+_HOPPER = [spec.name for spec in catalog.HOPPER]
+_PLACES = _LADDER + _HOPPER
 
 
 def name(kernel: str) -> str:
@@ -15,9 +17,12 @@ def name(kernel: str) -> str:
 
 def colour(kernel: str) -> str:
     """Return the colour of a kernel by its place on the ladder; ``MUTED`` for a kernel that is not on it."""
-    return palette.rung(_LADDER.index(kernel), len(_LADDER)) if kernel in _LADDER else palette.MUTED
+    for rungs, hopper in ((_LADDER, False), (_HOPPER, True)):
+        if kernel in rungs:
+            return palette.rung(rungs.index(kernel), len(rungs), hopper)
+    return palette.MUTED
 
 
 def marker(kernel: str) -> str:
     """Return the marker shape of a kernel by its place on the ladder; the last shape for one that is not on it."""
-    return palette.marker(_LADDER.index(kernel) if kernel in _LADDER else -1)
+    return palette.marker(_PLACES.index(kernel) if kernel in _PLACES else -1)

@@ -21,13 +21,21 @@ from ws_course.viz.roof import place, roofs
 from ws_course.widgets.fallback import picture_bundle
 
 # What the reader can turn.
-KNOBS = {"ctas_per_sm": "CTAs per SM", "STAGES": "stages", "LOADER_WARPS": "loader warps", "INTENSITY": "intensity"}
+KNOBS = {
+    "ctas_per_sm": "CTAs per SM",
+    "STAGES": "stages",
+    "LOADER_WARPS": "loader warps",
+    "INTENSITY": "intensity",
+    "SHARE": "tiles per B",
+    "CLUSTER": "CTAs per cluster",
+}
 # How much a different value hurts when the nearest measurement is looked for: another intensity is another problem,
 # another number of CTAs another occupancy, and so on down.
-_WEIGHT = {"INTENSITY": 8.0, "ctas_per_sm": 4.0, "STAGES": 2.0, "LOADER_WARPS": 1.0}
+_WEIGHT = {"INTENSITY": 8.0, "SHARE": 8.0, "ctas_per_sm": 4.0, "CLUSTER": 3.0, "STAGES": 2.0, "LOADER_WARPS": 1.0}
 # Constants that every rung has stay at their defaults, or a comparison would mix two changes.
 _SHARED = frozenset.intersection(*(frozenset(spec.defaults) for spec in catalog.LADDER))
 _SHARED_WEIGHT = 16.0
+_USUAL = {**catalog.LADDER[-1].defaults, "CLUSTER": 1}
 
 # Inches.
 _HEIGHT, _LADDER_WIDTH, _ROOF_WIDTH = 3.4, 5.6, 3.9
@@ -70,7 +78,7 @@ def nearest(record: Record, kernel: str, wanted: Mapping[str, int]) -> Found:
     if not measured:
         known = ", ".join(dict.fromkeys(m.kernel for m in record.measurements)) or "nothing"
         raise KeyError(f"{kernel} is not in this record: it holds {known}")
-    shared = {name: value for name, value in catalog.get(kernel).defaults.items() if name in _SHARED}
+    shared = {name: value for name, value in catalog.LADDER[0].defaults.items() if name in _SHARED}
     asked = {**shared, **wanted}
 
     def distance(measurement: Measurement) -> float:
@@ -101,7 +109,7 @@ class Comparison:
         **params: int,
     ) -> None:
         record = record or load("tile-ladder")
-        offered = [spec.name for spec in catalog.LADDER if record.select(spec.name)]
+        offered = [spec.name for spec in (*catalog.LADDER, *catalog.HOPPER) if record.select(spec.name)]
         chosen = list(kernels or (offered[0], offered[-1]))
         for kernel in chosen:
             nearest(record, kernel, {})
@@ -130,7 +138,7 @@ class Comparison:
         for knob, words in KNOBS.items():
             values = sorted({settings(m)[knob] for m in record.measurements if knob in settings(m)})
             if values:
-                wanted = start.get(knob, catalog.LADDER[-1].defaults.get(knob, values[0]))
+                wanted = start.get(knob, _USUAL.get(knob, values[0]))
                 at = min(values, key=lambda value: abs(value - wanted))
                 # Not continuous: a picture for every pixel of a drag would arrive late.
                 self.knobs[knob] = SelectionSlider(
@@ -193,7 +201,7 @@ class Comparison:
         from ws_course.bench.ladder import measure_live
         from ws_course.runtime import BackendError
 
-        wanted = {**catalog.LADDER[-1].defaults, **self.wanted}
+        wanted = {**_USUAL, **self.wanted}
         self.measure.disabled, self.words.value = True, "measuring …"
         try:
             live = measure_live(
@@ -203,6 +211,8 @@ class Comparison:
                 loader_warps=[wanted["LOADER_WARPS"]],
                 storer_warps=(1, 2),
                 intensities=[wanted["INTENSITY"]],
+                SHARE=[wanted["SHARE"]],
+                CLUSTER=[wanted["CLUSTER"]],
             )
         except (BackendError, RuntimeError) as problem:
             self.words.value = f"<div role='status'>{escape(str(problem))}</div>"
@@ -299,7 +309,8 @@ class _Plot:
     ) -> np.ndarray:
         """Return the picture: bars at the left, roofline at the right; all but the first stay hidden until revealed."""
         measurements = [f.measurement for f in found]
-        self._setting.set_text(_words(wanted))
+        self._setting.set_text(words := _words(_telling(measurements, wanted)))
+        self._setting.set_fontsize(palette.TITLE_SIZE if len(words) < 58 else palette.TITLE_SIZE * 57 / len(words))
         self._bars.clear()
         if found:
             guesses = {found[-1].name: measurements[0].median_ms / guess} if guess else None
@@ -338,8 +349,14 @@ def _bar(found: Found, hidden: bool) -> Bar:
 def _point(measurement: Measurement) -> Point:
     # The number of a rung is enough: its name and colour stand beside its bar.
     point = Point.of(measurement)
-    on_the_ladder = any(spec.name == measurement.kernel for spec in catalog.LADDER)
+    on_the_ladder = any(spec.name == measurement.kernel for spec in (*catalog.LADDER, *catalog.HOPPER))
     return replace(point, name=point.name.split()[0]) if on_the_ladder else point
+
+
+def _telling(measurements: Sequence[Measurement], wanted: Mapping[str, int]) -> dict[str, int]:
+    """Return the knobs that some of the measurements have, without a cluster of one or a B of one tile."""
+    have = {knob for m in measurements for knob in settings(m)} or set(wanted)
+    return {k: v for k, v in wanted.items() if k in have and not (k in ("SHARE", "CLUSTER") and v == 1)}
 
 
 def _words(knobs: Mapping[str, int]) -> str:
@@ -349,6 +366,10 @@ def _words(knobs: Mapping[str, int]) -> str:
         words = KNOBS.get(knob, knob.lower().replace("_", " "))
         if knob == "INTENSITY":
             said.append(f"{words} {value}")
+        elif knob == "CTAS":
+            said.append(f"registers for {value} CTAs")
+        elif knob == "SCHEDULE":
+            said.append({1: "static", 2: "dynamic"}.get(value, f"schedule {value}"))
         else:
             said.append(f"{value} {words if value != 1 else words.replace('CTAs', 'CTA').removesuffix('s')}")
     return ", ".join(said)
