@@ -25,7 +25,8 @@ VISION = {
 SRGB_TO_XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
 )
-FILLS = [*palette.WORK.values(), *(palette.rung(i, 5) for i in range(5))]
+RUNGS, HOPPER = [palette.rung(i, 5) for i in range(5)], [palette.rung(i, 7, hopper=True) for i in range(7)]
+FILLS = [*palette.WORK.values(), *RUNGS, *HOPPER]
 
 
 def seen(colour, vision):
@@ -52,15 +53,16 @@ def test_the_check_above_can_fail():
     assert apart["normal"] > 40 and apart["deuteranopia"] < 14
 
 
-def test_rungs_darken_step_by_step():
-    lightness = [seen(palette.rung(i, 5), "deuteranopia")[0] for i in range(5)]
-    assert all(a - b > 8 for a, b in zip(lightness, lightness[1:], strict=False))
+@pytest.mark.parametrize("hue", [RUNGS, HOPPER])
+def test_rungs_darken_step_by_step(hue):
+    lightness = [seen(colour, "deuteranopia")[0] for colour in hue]
+    assert all(a - b > 5 for a, b in zip(lightness, lightness[1:], strict=False))
 
 
-def test_rungs_are_no_roles():
-    for i in range(5):
-        for role in palette.WORK.values():
-            assert np.linalg.norm(seen(palette.rung(i, 5), "normal") - seen(role, "normal")) > 14
+@pytest.mark.parametrize("colour", [*RUNGS, *HOPPER])
+def test_rungs_are_no_roles(colour):
+    for role in palette.WORK.values():
+        assert np.linalg.norm(seen(colour, "normal") - seen(role, "normal")) > 14
 
 
 @pytest.mark.parametrize("fill", FILLS)
