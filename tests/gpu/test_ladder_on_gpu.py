@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ws_course.kernels.catalog import ABLATIONS, LADDER, MATMUL
+from ws_course.kernels.catalog import ALL, MATMUL
 from ws_course.problem import TileProblem
 from ws_course.runtime.kernel import Kernel
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.gpu
 
 VARIANTS = [
     (spec, params)
-    for spec in (*LADDER, *ABLATIONS)
+    for spec in ALL
     if "sm_80" in spec.archs  # the others have a file of their own
     for params in (
         {},

@@ -5,9 +5,8 @@ import re
 import pytest
 
 from ws_course.kernels import catalog
-from ws_course.kernels.catalog import ABLATIONS, HOPPER, LADDER, get
+from ws_course.kernels.catalog import ABLATIONS, ALL, HOPPER, LADDER, get
 
-ALL = (*LADDER, *HOPPER, *ABLATIONS)
 CONSTANTS = {name for spec in ALL for name in spec.defaults}
 each = pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.name)
 needs_hopper = pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 
 from ws_course.build import nvrtc
 from ws_course.faults import FaultKind
-from ws_course.kernels.catalog import ABLATIONS, HOPPER, get
+from ws_course.kernels.catalog import ALL, HOPPER, get
 from ws_course.problem import TileProblem
 from ws_course.runtime import Kernel, tiles
 
-KERNELS = [spec for spec in (*HOPPER, *ABLATIONS) if "sm_80" not in spec.archs]
+KERNELS = [spec for spec in ALL if "sm_80" not in spec.archs]
 SEEDS = 5
 each = pytest.mark.parametrize("spec", KERNELS, ids=lambda spec: spec.name)
 
@@ -72,8 +72,7 @@ CONSTANTS = [
     {"LOADER_WARPS": 3, "TILE": 64, "COMPUTE_THREADS": 256, "STAGES": 2, "SHARE": 3},
     {"CTAS": 1, "TILE": 64, "COMPUTE_THREADS": 256, "STAGES": 2, "SHARE": 3},
     {"CTAS": 3, "STAGES": 4},
-    {"SCHEDULE": 1},
-    {"SCHEDULE": 1, "STAGES": 1, "SHARE": 2},
+    {"SCHEDULE": 1, "STAGES": 2, "SHARE": 2},
     {"SCHEDULERS": 1},
     {"SCHEDULERS": 2, "SHARE": 8},
     {"CLUSTER": 1, "SHARE": 1},
@@ -174,7 +173,7 @@ OWN = {
         Mistake("C is stored before it is written", "store", "wait(s.c_full, parity);", "", {RACE, NO_FENCE}),
         Mistake("C is overwritten too early", "store", "wait(s.c_empty, parity);", "", {RACE}),
     ],
-    "tile_08_registers": [],  # its own mistake needs a larger block: see the test after the next
+    "tile_08_registers": [],  # reads and stores as tile_07, word for word; what is its own has a test of its own
     "tile_09_persistent": [
         Mistake("no fence before TMA reads C", "compute", FENCE, "", {NO_FENCE}),
         Mistake("the storer does not release", "store", RELEASE, "", {DEADLOCK}),
@@ -230,10 +229,11 @@ OWN = {
         ),
     ],
 }
+ONCE_MORE = [mistake for mistake in OWN["tile_09_persistent"] if mistake.parts == "load" or mistake.old == RELEASE]
 PLANTED = [
-    *((spec, {}, mistake) for spec in HOPPER for mistake in READER),
+    *((spec, {}, mistake) for spec in HOPPER if spec.name != "tile_08_registers" for mistake in READER),
     *((get(name), {}, mistake) for name, mistakes in OWN.items() for mistake in mistakes),
-    *((get("tile_09_persistent"), {"SCHEDULE": 1}, mistake) for mistake in OWN["tile_09_persistent"]),
+    *((get("tile_09_persistent"), {"SCHEDULE": 1}, mistake) for mistake in ONCE_MORE),
 ]
 
 
@@ -257,7 +257,7 @@ def test_registers_that_nobody_gave_back_are_waited_for():
     assert {fault.kind for fault in result.faults} == {DEADLOCK} and "registers" in str(result)
 
 
-@pytest.mark.parametrize("name", ["tile_07_tma_tensor", "tile_07_direct_store", "tile_09_persistent"])
+@pytest.mark.parametrize("name", ["tile_07_direct_store", "tile_09_persistent"])
 def test_a_forgotten_swizzle_gives_wrong_values(name):
     spec = get(name)
     source = spec.source.replace("return i ^ (i / 8 % 8);", "return i;")
