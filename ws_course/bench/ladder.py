@@ -392,7 +392,7 @@ def _method(rounds: int, problems: list[TileProblem], copied: int) -> dict[str, 
     return {
         "repetitions": f"{rounds} timed rounds after 3 warm-up rounds, all kept; a figure shows their median",
         "interleaving": "every round runs every case once, in a fresh random order",
-        "clock": "CUDA events around one launch",
+        "clock": "CUDA events around one launch, all queued while the GPU is kept busy: the host's time does not count",
         "l2": f"exceeded: each launch streams at least {least / 1e6:.0f} MB, and other cases run in between",
         "inputs": "standard normal float32, the same for all cases of one tile and share",
         "check": "output filled with NaN, one launch, every element compared with a float64 reference, before timing",

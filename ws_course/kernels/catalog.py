@@ -278,6 +278,29 @@ ABLATIONS: tuple[KernelSpec, ...] = (
         shared=lambda c: c["STAGES"] * _stage_bytes(c),
     ),
     KernelSpec(
+        name="tile_04_two_roles_aligned",
+        file="tile/tile_04_two_roles_aligned.cu",
+        title="a pipeline, tiles at a multiple of 128 bytes",
+        claim="The pipeline's state lies before the tiles and pushes them to byte 48, 64 or 80.",
+        lesson="06",
+        defaults={**_TILE, "STAGES": 2, "LOADER_WARPS": 2},
+        choices={**_TILE_CHOICES, "STAGES": (2, 3, 4), "LOADER_WARPS": (1, 2, 4)},
+        threads=lambda c: 32 * c["LOADER_WARPS"] + c["COMPUTE_THREADS"],
+        shared=lambda c: c["STAGES"] * _stage_bytes(c),
+    ),
+    KernelSpec(
+        name="tile_05_barriers_first",
+        file="tile/tile_05_barriers_first.cu",
+        title="mbarriers by hand, before the tiles",
+        claim="With three stages every 16-byte copy lands in another half of a sector than it comes from.",
+        lesson="06",
+        defaults={**_RING, "LOADER_WARPS": 2},
+        choices={**_RING_CHOICES, "LOADER_WARPS": (1, 2, 4)},
+        threads=lambda c: 32 * c["LOADER_WARPS"] + c["COMPUTE_THREADS"],
+        shared=_ring_bytes,
+        archs=_HOPPER,
+    ),
+    KernelSpec(
         name="tile_06_four_by_eight",
         file="tile/tile_06_four_by_eight.cu",
         title="bulk copies, warps of 4 x 8 threads, no swizzle",
@@ -346,7 +369,16 @@ ALL: tuple[KernelSpec, ...] = (*LADDER, *HOPPER, *ABLATIONS)
 
 MEASURE: dict[str, Path] = {
     name: FOLDER / "measure" / f"{name}.cu"
-    for name in ("compare", "compute_tile", "fma_peak", "latency", "memory_stream", "pass_left_racy", "uneven_tiles")
+    for name in (
+        "busy",
+        "compare",
+        "compute_tile",
+        "fma_peak",
+        "latency",
+        "memory_stream",
+        "pass_left_racy",
+        "uneven_tiles",
+    )
 }
 """Kernels that measuring needs: the file is the entry's name."""
 

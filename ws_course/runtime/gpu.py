@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from ws_course import device
 from ws_course.build import nvrtc
 from ws_course.faults import Fault, FaultKind
+from ws_course.kernels import catalog
 from ws_course.runtime import spans
 from ws_course.runtime.arguments import Array, Bound, Map, Value, bind
 from ws_course.runtime.backends import BackendError
@@ -460,11 +462,27 @@ def encode(tensor: TensorMap, address: int) -> bytes:
     return b"".join(int(word).to_bytes(8, "little") for word in _ask(answer, "encoding a tensor map").opaque)
 
 
+BUSY_CYCLES = 200_000
+"""About 100 microseconds: longer than the host takes to queue two events and a launch."""
+
+
+@cache
+def _busy() -> Callable[[], None]:
+    path = catalog.MEASURE["busy"]
+    function = Function(compile_for(first_gpu(), path.read_text(encoding="utf-8"), "busy", path.name, {}))
+    return function.prepare([np.int64(BUSY_CYCLES).tobytes()], Launch(1, 1))
+
+
 def elapsed_ms(work: Callable[[], None]) -> float:
-    """Return how long the GPU takes for what ``work`` launches, in milliseconds, by events; waits for its end."""
+    """Return how long the GPU takes for what ``work`` launches, in milliseconds, by events; waits for its end.
+
+    The GPU is kept busy until events and launches are queued: on an idle one the first event would be passed at once,
+    and the time that the host takes to launch, some 12 microseconds, would count as well.
+    """
     cu = _cu()
     first, last = (_ask(cu.cuEventCreate(0), "creating an event") for _ in range(2))
     try:
+        _busy()()
         _ask(cu.cuEventRecord(first, 0), "recording an event")
         work()
         _ask(cu.cuEventRecord(last, 0), "recording an event")
