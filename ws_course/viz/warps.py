@@ -65,7 +65,8 @@ def resident_warps(
         (x0, y0), leaves = points[-2], 0.985 * top
         at = x0 + (x - x0) * (leaves - y0) / (y - y0)
         words = f"{name}\n… {y:.0f} TB/s at {x:g} warps"
-        ax.annotate(words, (at, leaves), xytext=(7, 0), textcoords="offset points", va="top", **palette.SMALL)
+        ink = {**palette.SMALL, "color": palette.ALARM}
+        ax.annotate(words, (at, leaves), xytext=(7, 0), textcoords="offset points", va="top", **ink)
     heights = spread_out([y for y, *_ in ends], gap=0.07 * top)
     beside = ax.get_yaxis_transform()
     for (_, name, colour, shape), at in zip(ends, heights, strict=True):
