@@ -1,0 +1,8 @@
+# expect: AssertionError
+# All SMs counted together, as if a cluster could reach across GPCs, and a neighbour outside the cluster.
+rank = 5
+next_to = 24
+working = [62, 62, 60, 56]
+asked = 20
+fetched = 17
+sent = 12
