@@ -1,0 +1,13 @@
+# expect: AssertionError
+# cell: fit
+# Does not round a warp's registers up to portions of 256.
+def resident(warps, registers, shared):
+    """Return how many CTAs fit on an SM: warps of a CTA, registers of a thread, bytes of a CTA."""
+    of_a_warp = 32 * registers
+    by_registers = 4 * (65536 // 4 // of_a_warp) // warps
+    by_shared = 228 * 1024 // (shared + 1024)
+    return min(by_registers, by_shared, 64 // warps, 32)
+
+
+REGISTERS, SHARED = (32, 41, 73, 96, 105, 168, 255), (0, 1024, 16384, 65536, 98304, 231424)
+fits = [[[resident(w, r, s) for s in SHARED] for r in REGISTERS] for w in (1, 2, 3, 5, 9)]
