@@ -17,8 +17,8 @@ __device__ int place(int row, int column) {
   return (piece ^ (piece / 8 % 8)) * 4 + column % 4;
 }
 
-__global__ void transpose(const __grid_constant__ CUtensorMap X, const __grid_constant__ CUtensorMap Y, int across,
-                          int boxes) {
+__global__ void transpose(const __grid_constant__ CUtensorMap X, const __grid_constant__ CUtensorMap Y,
+                          int across, int boxes) {
   __shared__ alignas(1024) float in[BOX * BOX];
   __shared__ alignas(1024) float out[BOX * BOX];
   __shared__ Barrier full;
