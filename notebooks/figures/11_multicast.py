@@ -1,4 +1,4 @@
-"""Draw one multicast copy: permission from every CTA, one request, one read of L2, a delivery and a count in each CTA."""
+"""Draw one multicast copy: permission from every CTA, one request, one read of L2, a delivery and a count in each."""
 
 from pathlib import Path
 
