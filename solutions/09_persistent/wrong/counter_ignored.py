@@ -1,0 +1,22 @@
+# expect: AssertionError
+# cell: finish
+# Both schedules deal the tiles out.
+CASES = [
+    ([5, 1, 1, 1, 4], 2),
+    ([3, 1], 5),
+    ([2, 2, 2, 9], 4),
+    ([(7 * i * i + 3 * i) % 23 + 1 for i in range(500)], 48),
+    ([1 + 30 * (i % 12 == 0) for i in range(400)], 24),
+]
+
+
+def finish(work, ctas, counter):
+    done = [0] * ctas
+    for tile, cost in enumerate(work):
+        cta = tile % ctas
+        done[cta] += cost
+    return done
+
+
+dealt_out = [finish(work, ctas, False) for work, ctas in CASES]
+from_counter = [finish(work, ctas, True) for work, ctas in CASES]

@@ -1,0 +1,24 @@
+// expect: wrong-result
+// cell: persistent
+// Every gridDim.x-th tile: right values, and nobody takes a tile from a slower CTA.
+__device__ int steps(int n) {
+  int count = 0;
+  for (; n != 1; ++count) n = n % 2 ? 3 * n + 1 : n / 2;
+  return count;
+}
+
+__global__ void persistent(const int* x, int* y, int* owner, int tiles, int* next) {
+  // Every tile once, by whichever CTA is ready for it. Blocks have TILE threads.
+  __shared__ int following;
+  for (int tile = blockIdx.x; tile < tiles;) {
+    const int i = tile * TILE + threadIdx.x;
+    y[i] = steps(x[i]);
+    if (threadIdx.x == 0) {
+      owner[tile] = blockIdx.x;
+      following = tile + gridDim.x;
+    }
+    __syncthreads();  // written -> read
+    tile = following;
+    __syncthreads();  // read -> overwritten
+  }
+}
