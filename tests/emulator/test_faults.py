@@ -409,3 +409,30 @@ def test_a_ring_that_hangs_at_empty_says_whether_the_first_round_passed(first, r
         return
     (fault,) = result.faults
     assert fault.kind == "deadlock" and fault.object == "empty[0]" and cause in fault.hint
+
+
+ELECTED = """
+#include <cuda/ptx>
+namespace ptx = cuda::ptx;
+extern "C" __global__ void k(int* out) {
+  __shared__ uint64_t full;
+  if (threadIdx.x == 0) ptx::mbarrier_init(&full, 2);  // nobody arrives a second time
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_arrive(&full);
+    while (!ptx::mbarrier_try_wait_parity(&full, 0)) {}
+  }
+  __syncwarp();
+  %s
+  out[threadIdx.x] = 1;
+}
+"""
+
+
+@pytest.mark.parametrize("end", ["", "__syncthreads();"])
+def test_a_deadlock_names_the_barrier_that_an_elected_lane_waits_at_and_not_the_lanes_behind_it(end):
+    out = np.zeros(64, np.int32)
+    result = Kernel(ELECTED.strip() % end, "k", "k.cu").run(out, grid=1, block=64, backend="emulator", seeds=SEEDS)
+    (fault,) = result.faults
+    assert (fault.kind, fault.line, fault.object) == ("deadlock", 9, "full"), str(result)
+    assert "1 of 2 arrivals" in fault.message and any("__syncwarp" in other.what for other in fault.others)

@@ -342,6 +342,40 @@ bool is_warp_wait(const Thread* t) {
   return false;
 }
 
+// Whether a wait in a barrier of a warp, the block or a cluster is only a consequence: those who are missing wait at an
+// mbarrier, as one elected lane does while its warp waits for it in __syncwarp. They would come; the mbarrier says why
+// they do not. For a block barrier that alone proves nothing (a role that waits at an mbarrier may never come to it):
+// some must be lanes whose warp is waiting in this way.
+bool only_follows(const Thread* t) {
+  auto at_mbarrier = [](const Thread& m) { return m.wait.object && (is_shared(m.wait.object) || is_global(m.wait.object)); };
+  const Block& block = *t->block;
+  unsigned warp = t->rank / 32;
+  for (auto& r : block.rendezvous[warp]) {
+    if (t->wait.object != &r) continue;
+    unsigned missing = r.mask & ~r.here & lanes_alive(block, warp);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      if (missing >> lane & 1 && !at_mbarrier(block.threads[warp * 32 + lane])) return false;
+    return missing;
+  }
+  auto explained = [&](const Block& b, bool& lanes) {
+    for (const Thread& m : b.threads) {
+      if (m.state == State::finished || m.wait.object == t->wait.object || at_mbarrier(m)) continue;
+      if (!is_warp_wait(&m) || !only_follows(&m)) return false;
+      lanes = true;
+    }
+    return true;
+  };
+  bool lanes = false;
+  if (t->wait.object == &block.barriers[0]) return explained(block, lanes) && lanes;
+  for (auto& [cluster, b] : cluster_barriers) {
+    if (t->wait.object != &b) continue;
+    for (const Block& other : world.blocks)
+      if (!explained(other, lanes)) return false;
+    return true;
+  }
+  return false;
+}
+
 // For the deadlock report: what a blocked thread of these kinds waits for. Empty if `w` is of another kind.
 std::string describe_block_wait(const Thread* t, std::string& hint) {
   const Block& block = *t->block;

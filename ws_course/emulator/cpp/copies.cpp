@@ -197,6 +197,7 @@ int wait_priority(const Thread* t) {
   const Wait& w = t->wait;
   if (!w.object) return t->state == State::ready ? 12 : 0;  // it polls memory: the others wait for it
   if (is_shared(w.object) || is_global(w.object)) return mbarrier_priority(w.object);
+  if (only_follows(t)) return 3;
   return is_warp_wait(t) ? 11 : 9;  // a barrier of a warp, the block, a cluster: some of its threads are there
 }
 
