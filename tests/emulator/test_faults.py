@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -436,3 +438,26 @@ def test_a_deadlock_names_the_barrier_that_an_elected_lane_waits_at_and_not_the_
     (fault,) = result.faults
     assert (fault.kind, fault.line, fault.object) == ("deadlock", 9, "full"), str(result)
     assert "1 of 2 arrivals" in fault.message and any("__syncwarp" in other.what for other in fault.others)
+
+
+NEIGHBOUR = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(float* y) {
+  __shared__ float s[32];
+  auto cluster = cg::this_cluster();
+  cluster.sync();
+  s[threadIdx.x] = 1;
+  y[blockIdx.x * 32 + threadIdx.x] = *cluster.map_shared_rank(&s[threadIdx.x], cluster.block_rank() ^ 1);
+  cluster.sync();
+}
+"""
+
+
+def test_a_race_between_the_blocks_of_a_cluster_says_whose_memory_it_is_and_who_the_other_is():
+    y = np.zeros(64, np.float32)
+    result = Kernel(NEIGHBOUR, "k", "k.cu").run(y, grid=2, block=32, cluster=2, backend="emulator", seeds=SEEDS)
+    races = [str(fault) for fault in result.faults if fault.kind == "race"]
+    assert any(
+        re.search(r"block 0 .* reads s\[\d+\] of block 1, and block 1 warp 0 lane \d+ wrote it", text) for text in races
+    ), str(result)

@@ -103,29 +103,36 @@ void race(Thread* t, const void* p, AccessKind kind, SiteId site, const Record& 
   bool copy = !agent.empty();
   const char* theirs = r.write ? "wrote" : "read";
   other.what = copy ? text("asynchronous copy that %s it", r.write ? "writes" : "reads") : text("%s it", theirs);
-  std::string object = name_of(p);
+  const std::string object = name_of(p);
+  // In a cluster the memory may be another block's: then say whose.
+  std::string named = object;
+  if (is_shared(p)) {
+    const Block& owner = world.blocks[std::size_t(static_cast<const unsigned char*>(p) - shared.base) / kSlab];
+    if (&owner != t->block) named += text(" of block %llu", (unsigned long long)owner.number);
+  }
   const char* mine = kind.write ? "writes" : "reads";
   std::string message, hint;
   bool before = r.gang <= world.finished_after_wait;  // the kernel launched before this one
   bool same_block = other.block == long(t->block->number);
   const bool own = copy && other.block == long(t->block->number) && other.warp == int(t->rank / 32) && other.lane == int(t->rank % 32);
   const char* doing = r.write ? "writing" : "reading";
+  const std::string them = (same_block ? "" : text("block %ld ", other.block)) + text("warp %d lane %d", other.warp, other.lane);
   if (copy && !kind.copier && own) {
     message = text("%s %s %s while the asynchronous copy that this thread started may still be %s it: the thread has not waited for it", who(t).c_str(),
-                   mine, object.c_str(), doing);
+                   mine, named.c_str(), doing);
     hint = "program order does not cover an asynchronous copy: wait for it (consumer_wait, wait_prior), even in the thread that started it";
   } else if (copy && !kind.copier) {
-    message = text("%s %s %s while the asynchronous copy that warp %d lane %d started may still be %s it", who(t).c_str(), mine, object.c_str(),
-                   other.warp, other.lane, doing);
+    message = text("%s %s %s while the asynchronous copy that %s started may still be %s it", who(t).c_str(), mine, named.c_str(),
+                   them.c_str(), doing);
     hint = r.write ? "the thread that started the copy waits for it, and then a barrier tells the others; a barrier alone finishes no copy"
                    : "wait until the copy has read its source before you write there again";
   } else if (copy) {
     message = text("the asynchronous copy that %s starts %s %s, while an earlier copy that %s it has not been waited for", who(t).c_str(),
-                   kind.write ? "writes" : "reads", object.c_str(), r.write ? "writes" : "reads");
+                   kind.write ? "writes" : "reads", named.c_str(), r.write ? "writes" : "reads");
     hint = "a slot may be used again when everybody has waited for the copy before";
   } else if (kind.copier) {
     message = text("the asynchronous copy that %s starts %s %s, which %s %s, and nothing orders the two", who(t).c_str(),
-                   kind.write ? "overwrites" : "reads", object.c_str(), text("warp %d lane %d", other.warp, other.lane).c_str(), theirs);
+                   kind.write ? "overwrites" : "reads", named.c_str(), them.c_str(), theirs);
     hint = kind.write && !r.write ? "the slot is refilled before its readers have released it: wait for them first"
                                   : "publish the data with a barrier before the copy starts";
   } else if (kind.barrier) {
@@ -133,10 +140,10 @@ void race(Thread* t, const void* p, AccessKind kind, SiteId site, const Record& 
     hint = "after one thread has initialised the barriers, a __syncthreads() (cluster: fence and cluster barrier) must come before anybody "
            "uses them";
   } else {
-    message = text("%s %s %s, and %s %s it: nothing orders the two accesses", who(t).c_str(), mine, object.c_str(),
+    message = text("%s %s %s, and %s %s it: nothing orders the two accesses", who(t).c_str(), mine, named.c_str(),
                    same_block && other.warp == int(t->rank / 32) ? text("lane %d of the same warp", other.lane).c_str()
                    : before                                      ? "the kernel launched before"
-                   : same_block                                  ? text("warp %d lane %d", other.warp, other.lane).c_str()
+                   : same_block || is_shared(p)                  ? them.c_str()
                                                                  : text("block %ld", other.block).c_str(),
                    theirs);
     hint = before ? "a dependent launch may start before the first kernel has finished: wait (cudaGridDependencySynchronize, "
