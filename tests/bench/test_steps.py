@@ -44,7 +44,7 @@ def test_a_difference_counts_when_it_is_larger_than_the_medians_are_uncertain(pa
 
 
 def test_everything_else_is_the_same_and_what_only_one_side_has_is_its_best(made_up, measurement):
-    two, ring = "tile_04_two_roles", "tile_05_mbarrier_ring"
+    two, ring = "tile_04_two_roles_aligned", "tile_05_mbarrier_ring"
     record = made_up(
         measurement(two, times=(3.0,), STAGES=3, LOADER_WARPS=1),
         measurement(two, times=(2.0,), STAGES=3, LOADER_WARPS=4),

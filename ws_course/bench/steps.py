@@ -42,6 +42,7 @@ def _number(kernel: str) -> str:
 
 
 _UNIFIED, _TWO_ROLES, _ROLES = "tile_03_pipeline_unified", "tile_04_two_roles", "tile_04_pipeline_roles"
+_ALIGNED, _BARRIERS_FIRST = "tile_04_two_roles_aligned", "tile_05_barriers_first"
 _RING, _BULK, _TENSOR = "tile_05_mbarrier_ring", "tile_06_bulk_copy", "tile_07_tma_tensor"
 _DIVERGED, _REGISTERS, _PERSISTENT = "tile_07_diverged", "tile_08_registers", "tile_09_persistent"
 _PLACEMENT = "tile_06_placement"
@@ -55,7 +56,9 @@ STEPS: tuple[Step, ...] = (
     Step("a pipeline's barriers for __syncthreads", "tile_02_cp_async", _UNIFIED, "04"),
     Step("loader warps", _UNIFIED, _TWO_ROLES, "05"),
     Step("storer warps", _TWO_ROLES, _ROLES, "05"),
-    Step("mbarriers by hand", _TWO_ROLES, _RING, "06"),
+    Step("tiles at a multiple of 128 bytes", _TWO_ROLES, _ALIGNED, "06"),
+    Step("mbarriers by hand", _ALIGNED, _RING, "06"),
+    Step("barriers behind the tiles", _BARRIERS_FIRST, _RING, "06"),
     Step("bulk copies by one thread", _RING, _BULK, "07"),
     Step("warps of 4 x 8 threads", _BULK, _FOUR_BY_EIGHT, "07"),
     Step("tensor maps with a swizzle", _FOUR_BY_EIGHT, _DIRECT_STORE, "07"),
