@@ -161,7 +161,8 @@ def _mapped_bytes(constants: Mapping[str, int]) -> int:
 
 
 def _clustered_bytes(constants: Mapping[str, int]) -> int:
-    return constants["STAGES"] * (_stage_bytes(constants) + _BARRIERS + 8)  # and the stage's ready barrier
+    used = constants["STAGES"] * (_stage_bytes(constants) + _BARRIERS + 8)  # and the stage's ready barrier
+    return -(-used // 16) * 16  # a struct is a multiple of its alignment
 
 
 def _ring_bytes(constants: Mapping[str, int]) -> int:
