@@ -461,3 +461,17 @@ def test_a_race_between_the_blocks_of_a_cluster_says_whose_memory_it_is_and_who_
     assert any(
         re.search(r"block 0 .* reads s\[\d+\] of block 1, and block 1 warp 0 lane \d+ wrote it", text) for text in races
     ), str(result)
+
+
+def test_a_bulk_copy_from_nowhere_is_reported_at_its_call():
+    body = """
+    __shared__ alignas(16) float s[64];
+    __shared__ uint64_t full;
+    if (threadIdx.x == 0) {
+      cuda::ptx::mbarrier_init(&full, 1);
+      cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, s, (const float*)nullptr, 256, &full);
+    }"""
+    result, _ = one(body, before="#include <cuda/ptx>")
+    (fault,) = result.faults
+    assert fault.kind == "out-of-bounds" and "null pointer" in fault.message
+    assert "cp_async_bulk" in (body.splitlines()[fault.line - 3])

@@ -58,6 +58,11 @@ void check_aligned(const void* p, std::size_t to, const char* what, const char* 
         "bulk copies move multiples of 16 bytes between addresses that are multiples of 16: align the array (alignas(128))", name_of(p),
         place_of(current, w), {}, {}});
 }
+void check_source(const void* p, const char* what, Where w) {  // pieces without a source are zeros: here it is a mistake
+  if (p) return;
+  stop({"out-of-bounds", text("%s: %s copies from a null pointer", what, who(current).c_str()),
+        "the kernel was given no array for this, or has not computed the address yet", "", place_of(current, w), {}, {}});
+}
 void check_size(std::size_t bytes, const char* what, Where w) {
   if (bytes % 16 == 0 && bytes > 0) return;
   stop({"out-of-bounds", text("%s: %s copies %zu bytes, but the size must be a positive multiple of 16", what, who(current).c_str(), bytes),
@@ -122,6 +127,7 @@ void bulk_load(void* dst, const void* src, std::size_t bytes, void* bar, unsigne
   const char* what = "cp.async.bulk";
   check_size(bytes, what, w);
   check_aligned(dst, 16, what, "copies to", w);
+  check_source(src, what, w);
   check_aligned(src, 16, what, "copies from", w);
   if (!blocks) return start_load({{dst, src, bytes}}, bytes, bar, w);
   check_targets(blocks, w);
