@@ -58,6 +58,7 @@ def test_what_is_run_has_no_duplicates_and_a_cta_for_each_tile_where_it_says_so(
 
 def test_times_are_medians_without_the_launch(some):
     assert some.find("equal", STATIC, 8).median_ms == 4.0 and some.ms("equal", STATIC, 8) == 3.0
+    assert some.times("equal", STATIC, 8) == (2.0, 4.0, 3.0)
     assert some.find("equal", STATIC, 8).spread == pytest.approx(0.25)
     assert [run.tiles for run in some.curve("equal", STATIC)] == [4, 8]
     with pytest.raises(KeyError, match="equal"):

@@ -112,9 +112,14 @@ class Schedules:
         have = sorted({(r.pattern, r.schedule) for r in self.runs})
         raise KeyError(f"{self.label} has no run of {tiles} tiles {pattern!r} by {schedule!r}; it has {have}")
 
+    def times(self, pattern: str, schedule: str, tiles: int = TILES) -> tuple[float, ...]:
+        """Return the times of a run without that of an empty launch, in milliseconds."""
+        empty = median(self.launch_ms)
+        return tuple(time - empty for time in self.find(pattern, schedule, tiles).times_ms)
+
     def ms(self, pattern: str, schedule: str, tiles: int = TILES) -> float:
-        """Return the median time of a run without that of an empty launch, in milliseconds."""
-        return self.find(pattern, schedule, tiles).median_ms - median(self.launch_ms)
+        """Return the median of :meth:`times`."""
+        return median(self.times(pattern, schedule, tiles))
 
     def curve(self, pattern: str, schedule: str) -> tuple[Run, ...]:
         """Return the runs of a pattern for every number of tiles, fewest first."""
