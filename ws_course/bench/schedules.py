@@ -25,7 +25,7 @@ FOLDER = RECORDS / "schedules"
 TILES = 16384
 CTAS_PER_SM = 2
 THREADS = 128
-SMEM = 100 << 10  # bytes, so that no more than CTAS_PER_SM fit on an SM, whatever the schedule
+SMEM = 100  # KiB at most for a CTA: so much that no more than CTAS_PER_SM fit on an SM, whatever the schedule
 ROUNDS = 21
 WARMUP = 3
 
@@ -183,12 +183,13 @@ def measure(rounds: int = ROUNDS) -> Schedules:
         for name, constants in SCHEDULES.items()
     }
     counter, result = gpu.zeros(1, np.int32), gpu.zeros(1, np.float32)
+    smem = min(map(_smem, functions.values()))
     works: dict[object, Callable[[], None]] = {}
     for run in wanted(ctas):
-        fire, done = _prepare(functions[run.schedule], run, counter, result)
+        fire, done = _prepare(functions[run.schedule], run, counter, result, smem)
         _check(run, fire, done, counter)
         works[run] = fire
-    works["launch"], _ = _prepare(functions[STATIC], Run("equal", 0, STATIC, ctas), counter, result)
+    works["launch"], _ = _prepare(functions[STATIC], Run("equal", 0, STATIC, ctas), counter, result, smem)
     times = interleaved(works, gpu.elapsed_ms, rounds, warmup=WARMUP)
     return Schedules(
         device=gpu.facts(),
@@ -199,7 +200,7 @@ def measure(rounds: int = ROUNDS) -> Schedules:
             "repetitions": f"{rounds} timed rounds after {WARMUP} warm-up rounds, all kept; medians are used",
             "interleaving": "every round runs every case once, in a fresh random order",
             "clock": "CUDA events around one launch; launch_ms is a launch without tiles",
-            "occupancy": f"{THREADS} threads and {SMEM} bytes of shared memory a CTA: {CTAS_PER_SM} fit on an SM",
+            "occupancy": f"{THREADS} threads and {smem} bytes of shared memory a CTA: {CTAS_PER_SM} fit on an SM",
             "check": "two launches first: every tile done once in each, the counter back at 0 after each",
         },
         ctas=ctas,
@@ -209,13 +210,20 @@ def measure(rounds: int = ROUNDS) -> Schedules:
     )
 
 
-def _prepare(function: gpu.Function, run: Run, counter: object, result: object) -> tuple[Callable[[], None], object]:
-    fit = function.ctas_per_sm(THREADS, SMEM)
-    if fit != CTAS_PER_SM:
-        raise RuntimeError(f"{fit} CTAs of uneven_tiles fit on an SM of this device, not {CTAS_PER_SM}: change SMEM")
+def _smem(function: gpu.Function) -> int:
+    """Return the bytes of shared memory with which CTAS_PER_SM CTAs fit on an SM, and no more."""
+    for kib in range(SMEM, 0, -1):
+        if function.ctas_per_sm(THREADS, kib << 10) == CTAS_PER_SM:
+            return kib << 10
+    raise RuntimeError(f"no amount of shared memory lets {CTAS_PER_SM} CTAs of uneven_tiles fit on an SM here")
+
+
+def _prepare(
+    function: gpu.Function, run: Run, counter: object, result: object, smem: int
+) -> tuple[Callable[[], None], object]:
     amounts, done = gpu.upload(work(run.pattern, max(run.tiles, 1))), gpu.zeros(max(run.tiles, 1), np.int32)
     arguments = [amounts.data.ptr, done.data.ptr, result.data.ptr, np.int32(run.tiles).tobytes(), counter.data.ptr]
-    launch = function.prepare(arguments, Launch(run.grid, THREADS, smem=SMEM))
+    launch = function.prepare(arguments, Launch(run.grid, THREADS, smem=smem))
 
     def fire(keep: tuple = (amounts, done)) -> None:  # the arrays live as long as what is launched on them
         launch()
