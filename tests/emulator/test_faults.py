@@ -475,3 +475,34 @@ def test_a_bulk_copy_from_nowhere_is_reported_at_its_call():
     (fault,) = result.faults
     assert fault.kind == "out-of-bounds" and "null pointer" in fault.message
     assert "cp_async_bulk" in (body.splitlines()[fault.line - 3])
+
+
+REGISTERS = """
+#include <ws/registers.cuh>
+extern "C" __global__ void __launch_bounds__(384, 1) take(int* who) {
+  %s
+  who[threadIdx.x] = 1;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "threads", "kind", "said"),
+    [
+        ("if (threadIdx.x >= 128) ws::setmaxnreg_inc<240>();", 384, "deadlock", "wants 2304 more registers"),
+        ("if (threadIdx.x < 32) ws::setmaxnreg_dec<24>();", 256, "illegal-collective", "1 of the 4 warps"),
+        (
+            "if (threadIdx.x < 64) ws::setmaxnreg_dec<24>();\n  else if (threadIdx.x < 128) ws::setmaxnreg_dec<32>();",
+            256,
+            "illegal-collective",
+            "different numbers",
+        ),
+        ("if (threadIdx.x < 128) ws::setmaxnreg_dec<24>(); else ws::setmaxnreg_inc<240>();", 384, "", ""),
+    ],
+)
+def test_setmaxnreg_is_for_whole_warpgroups_and_waits_for_registers(body, threads, kind, said):
+    who = np.zeros(threads, np.int32)
+    kernel = Kernel(REGISTERS.strip() % body, "take", "take.cu")
+    result = kernel.run(who, grid=1, block=threads, backend="emulator", seeds=SEEDS)
+    assert [fault.kind for fault in result.faults] == [kind] * bool(kind), str(result)
+    assert all(said in fault.message and fault.line in (3, 4) for fault in result.faults), str(result)

@@ -115,12 +115,6 @@ FIELDS: tuple[Field, ...] = (
     _field(
         "warps_eligible", "smsp__warps_eligible.sum/smsp__cycles_active.sum", "warps", "that could issue, one scheduler"
     ),
-    _field(
-        "latency",
-        "smsp__average_warp_latency_per_inst_issued.pct",
-        "cycles",
-        "from one instruction of a warp to its next",
-    ),
     *(
         _field(
             f"stall_{reason}",

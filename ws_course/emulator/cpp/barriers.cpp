@@ -343,11 +343,13 @@ bool is_warp_wait(const Thread* t) {
 }
 
 // Whether a wait in a barrier of a warp, the block or a cluster is only a consequence: those who are missing wait at an
-// mbarrier, as one elected lane does while its warp waits for it in __syncwarp. They would come; the mbarrier says why
+// mbarrier (or for registers), as one elected lane does while its warp waits for it in __syncwarp. They would come; the mbarrier says why
 // they do not. For a block barrier that alone proves nothing (a role that waits at an mbarrier may never come to it):
 // some must be lanes whose warp is waiting in this way.
 bool only_follows(const Thread* t) {
-  auto at_mbarrier = [](const Thread& m) { return m.wait.object && (is_shared(m.wait.object) || is_global(m.wait.object)); };
+  auto at_mbarrier = [](const Thread& m) {
+    return (m.wait.object && (is_shared(m.wait.object) || is_global(m.wait.object))) || is_register_wait(&m);
+  };
   const Block& block = *t->block;
   unsigned warp = t->rank / 32;
   for (auto& r : block.rendezvous[warp]) {

@@ -304,7 +304,11 @@ void tensor_store(const void* map, const int* at, int rank, const void* src, Whe
 namespace {
 struct RegisterFile {
   long free = -1;
-  std::map<unsigned, int> of_warp;  // registers per thread, by warp number in the gang
+  struct Asked {
+    int count;    // registers per thread
+    Where where;  // of the last setmaxnreg
+  };
+  std::map<unsigned, Asked> of_warp;  // by warp number in the block
   std::vector<Thread*> waiting;
 };
 std::map<const Block*, RegisterFile> files;
@@ -322,8 +326,9 @@ void set_max_registers(int count, bool increase, Where w) {
   int at_launch = int(std::min<long>(kRegisters / threads / 8 * 8, 248));
   if (f.free < 0) f.free = kRegisters - threads * at_launch;
   if (t->rank % 32 == 0) {
-    auto [it, fresh] = f.of_warp.try_emplace(t->rank / 32, at_launch);
-    int& mine = it->second;
+    auto [it, fresh] = f.of_warp.try_emplace(t->rank / 32, RegisterFile::Asked{at_launch, w});
+    it->second.where = w;
+    int& mine = it->second.count;
     long change = long(count - mine) * 32;
     if (increase) {
       while (f.free < change) {
@@ -340,10 +345,41 @@ void set_max_registers(int count, bool increase, Where w) {
 }
 void reset_registers() { files.clear(); }
 
+// PTX ISA, setmaxnreg: all warps of a warpgroup must execute it, with the same count.
+void check_registers(Block& b) {
+  auto file = files.find(&b);
+  if (file == files.end()) return;
+  auto& asked = file->second.of_warp;
+  for (unsigned first = 0; first + 4 <= b.threads.size() / 32; first += 4) {
+    const RegisterFile::Asked* some = nullptr;
+    unsigned who = 0, called = 0;
+    bool same = true;
+    for (unsigned warp = first; warp < first + 4; ++warp) {
+      auto it = asked.find(warp);
+      if (it == asked.end()) continue;
+      if (some && it->second.count != some->count) same = false;
+      some = &it->second, who = warp, ++called;
+    }
+    if (!some || (called == 4 && same)) continue;
+    report({"illegal-collective",
+            called < 4 ? text("setmaxnreg was executed by %u of the 4 warps of the warpgroup of warps %u-%u", called, first, first + 3)
+                       : text("the warps %u-%u, one warpgroup, asked setmaxnreg for different numbers of registers", first, first + 3),
+            "all four warps of a warpgroup must execute setmaxnreg, with the same number: call it before the role's one thread goes to work", "",
+            place_of(&b.threads[who * 32], some->where), {}, {}});
+    return;
+  }
+}
+bool is_register_wait(const Thread* t) {
+  for (auto& [block, f] : files)
+    if (t->wait.object == &f) return true;
+  return false;
+}
+
 std::string describe_register_wait(const Thread* t, std::string& hint) {
   for (auto& [block, f] : files)
     if (t->wait.object == &f) {
-      hint = "add up registers x threads of all roles after setmaxnreg: it must not exceed the 65536 of the SM; lower the consumers' number";
+      hint = "another role must give registers back (setmaxnreg.dec, by all four warps of its warpgroup); then add up registers x threads of all "
+             "roles: it must not exceed the 65536 of the SM";
       return text("warp %u wants %llu more registers, but only %ld are free", t->rank / 32, (unsigned long long)t->wait.phase, f.free);
     }
   return "";

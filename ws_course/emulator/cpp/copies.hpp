@@ -11,6 +11,7 @@ void reset_barriers();      // a new gang starts
 void settle_warp(Block& block, unsigned warp);  // a lane of it waits now
 bool is_warp_wait(const Thread* t);
 bool only_follows(const Thread* t);
+bool is_register_wait(const Thread* t);
 void thread_left(Thread*);  // a thread has finished: barriers do not wait for it
 void check_collectives();   // calls that every member of a group must make were made equally often
 std::string describe_barrier(const void* object);

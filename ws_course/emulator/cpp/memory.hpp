@@ -37,6 +37,7 @@ void open_device_variables();  // those that the library just loaded has announc
 bool check_access(Thread* t, const void* p, std::size_t bytes, AccessKind kind, SiteId site);
 
 void check_remote_accesses(Block& b);  // its last thread has finished
+void check_registers(Block& b);         // likewise
 
 std::string name_of(const void* p);        // "tile[3][17]", "full[1]", "out[5]"
 bool guarded(const void* p, std::string& where);  // an address near the arguments that belongs to none

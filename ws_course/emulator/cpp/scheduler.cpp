@@ -266,6 +266,7 @@ void thread_exit() {
     t->block->at_exit.learn(t->agent, t->clock);
     if (!t->block->alive) check_remote_accesses(*t->block);
   }
+  if (!t->block->alive) check_registers(*t->block);
   thread_left(t);
   ws_fiber_switch(&t->sp, scheduler_sp);
   __builtin_unreachable();
