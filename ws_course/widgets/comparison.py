@@ -276,7 +276,8 @@ class Comparison:
         found = plot.find(self.selected, self.wanted)
         times = ", ".join(f"{f.name} {f.measurement.median_ms:.3f} ms" for f in found)
         png = encode(plot.draw(found, self.wanted, None, revealed=True))
-        return picture_bundle(self.view, repr(self), png, f"{_words(self.wanted)}, {plot.record.label}: {times}")
+        knobs = _words(_telling([f.measurement for f in found], self.wanted))
+        return picture_bundle(self.view, repr(self), png, f"{knobs}, {plot.record.label}: {times}")
 
 
 class _Plot:
