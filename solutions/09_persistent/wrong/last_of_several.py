@@ -11,7 +11,7 @@ CASES = [
 
 
 def finish(work, ctas, counter):
-    done = [0] * ctas
+    done = [0] * ctas  # when each CTA is done with what it has had so far
     for tile, cost in enumerate(work):
         ready = [c for c in range(ctas) if done[c] == min(done)]
         cta = ready[-1] if counter and tile >= ctas else tile % ctas

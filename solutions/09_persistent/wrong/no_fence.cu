@@ -9,16 +9,17 @@ constexpr unsigned BYTES = TILE * sizeof(float);
 
 struct Storage {
   alignas(16) float stage[STAGES][TILE];
-  alignas(16) float result[TILE];
-  Barrier full[STAGES], empty[STAGES], result_full, result_empty;
+  alignas(16) float result[RESULTS][TILE];
+  Barrier full[STAGES], empty[STAGES], result_full[RESULTS], result_empty[RESULTS];
   int tile[STAGES];
 };
 
-struct PipelineState {
+template <int SIZE>
+struct PipelineState {  // a place in a ring of SIZE buffers
   int stage;
   unsigned parity;
   __device__ void advance() {
-    if (++stage == STAGES) stage = 0, parity ^= 1;
+    if (++stage == SIZE) stage = 0, parity ^= 1;
   }
 };
 
@@ -33,7 +34,7 @@ __device__ int next_tile(int tiles, int* next) {
 }
 
 __device__ void load(Storage& s, const float* x, int tiles, int* next) {  // one thread
-  PipelineState at{0, 1};
+  PipelineState<STAGES> at{0, 1};
   for (int tile = blockIdx.x; tile < tiles; tile = next_tile(tiles, next), at.advance()) {
     Barrier* full = &s.full[at.stage];
     wait(s.empty[at.stage], at.parity);
@@ -48,32 +49,34 @@ __device__ void load(Storage& s, const float* x, int tiles, int* next) {  // one
 
 __device__ void compute(Storage& s) {  // COMPUTE_THREADS threads
   const int rank = threadIdx.x - FIRST_COMPUTE;
-  // 2. Every tile that comes, until END: products into s.result, handed to the storer.
-  PipelineState at{0, 0};
-  for (unsigned parity = 1;; at.advance(), parity ^= 1) {
+  // 2. Every tile that comes, until END: products into a buffer of s.result, handed to the storer.
+  PipelineState<STAGES> at{0, 0};
+  PipelineState<RESULTS> to{0, 1};
+  for (;; at.advance(), to.advance()) {
     wait(s.full[at.stage], at.parity);
     if (s.tile[at.stage] == END) return;
-    wait(s.result_empty, parity);
-    const float* stage = s.stage[at.stage];
-    for (int i = rank; i < TILE; i += COMPUTE_THREADS) s.result[i] = stage[i] * stage[TILE - 1 - i];
+    wait(s.result_empty[to.stage], to.parity);
+    const float* from = s.stage[at.stage];
+    for (int i = rank; i < TILE; i += COMPUTE_THREADS) s.result[to.stage][i] = from[i] * from[TILE - 1 - i];
     ptx::mbarrier_arrive(&s.empty[at.stage]);
-    ptx::mbarrier_arrive(&s.result_full);
+    ptx::mbarrier_arrive(&s.result_full[to.stage]);
   }
 }
 
 __device__ void store(Storage& s, float* y) {  // one thread
-  // 3. Every tile that comes, until END: s.result to its place in y, by a bulk copy.
-  PipelineState at{0, 0};
-  for (unsigned parity = 0;; at.advance(), parity ^= 1) {
+  // 3. Every tile that comes, until END: its buffer of s.result to its place in y, by a bulk copy.
+  PipelineState<STAGES> at{0, 0};
+  PipelineState<RESULTS> of{0, 0};
+  for (;; at.advance(), of.advance()) {
     wait(s.full[at.stage], at.parity);
     const int tile = s.tile[at.stage];
     if (tile == END) return;
     ptx::mbarrier_arrive(&s.empty[at.stage]);
-    wait(s.result_full, parity);
-    ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, y + tile * TILE, s.result, BYTES);
+    wait(s.result_full[of.stage], of.parity);
+    ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, y + tile * TILE, s.result[of.stage], BYTES);
     ptx::cp_async_bulk_commit_group();
     ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
-    ptx::mbarrier_arrive(&s.result_empty);
+    ptx::mbarrier_arrive(&s.result_empty[of.stage]);
   }
 }
 
@@ -81,10 +84,12 @@ __global__ void relay(const float* x, float* y, int tiles, int* next) {
   __shared__ Storage s;
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; ++i) ptx::mbarrier_init(&s.full[i], 1);
-    // 1. Initialise the others: how many arrivals complete a phase of empty[i], result_full, result_empty?
+    // 1. Initialise the others: how many arrivals complete a phase of empty, result_full, result_empty?
     for (int i = 0; i < STAGES; ++i) ptx::mbarrier_init(&s.empty[i], COMPUTE_THREADS + 1);
-    ptx::mbarrier_init(&s.result_full, COMPUTE_THREADS);
-    ptx::mbarrier_init(&s.result_empty, 1);
+    for (int i = 0; i < RESULTS; ++i) {
+      ptx::mbarrier_init(&s.result_full[i], COMPUTE_THREADS);
+      ptx::mbarrier_init(&s.result_empty[i], 1);
+    }
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   __syncthreads();
