@@ -2,8 +2,8 @@
 //
 // Claim         A block-scope cuda::pipeline is nothing but this: two mbarriers a stage and four short functions. Built
 //               by hand it costs no more, and the next rungs can change what arrives.
-// Differs from  tile_04_two_roles by the pipeline: acquire, commit, wait and release are written out, and the barriers lie
-//               behind the tiles.
+// Differs from  tile_04_two_roles by the pipeline: acquire, commit, wait and release are written out, and the barriers
+//               lie behind the tiles.
 //
 // Roles         | role    | warps                | job                                   |
 //               | loader  | LOADER_WARPS         | A[i], B[i] -> stage                   |
