@@ -506,3 +506,14 @@ def test_setmaxnreg_is_for_whole_warpgroups_and_waits_for_registers(body, thread
     result = kernel.run(who, grid=1, block=threads, backend="emulator", seeds=SEEDS)
     assert [fault.kind for fault in result.faults] == [kind] * bool(kind), str(result)
     assert all(said in fault.message and fault.line in (3, 4) for fault in result.faults), str(result)
+
+
+def test_a_count_that_is_too_small_is_named_beside_the_race_that_it_causes():
+    source = RING.replace("ptx::mbarrier_init(&empty[threadIdx.x], 1)", "ptx::mbarrier_init(&empty[threadIdx.x], 32)")
+    source = source.replace("if (threadIdx.x == 32) for", "if (threadIdx.x >= 32) for")
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    kernel = Kernel(source, "ring", "ring.cu", {"FIRST": 1, "RELEASE": 1})
+    shared_store = kernel.run(x, y, 8, grid=1, block=64, backend="emulator", seeds=SEEDS)
+    assert all("counts" not in fault.hint for fault in shared_store.faults), "the count is right here"
+    result = kernel.run(x, y, 8, grid=1, block=96, backend="emulator", seeds=SEEDS)
+    assert all("more than 32 threads arrive at `empty[0]`" in fault.hint for fault in result.faults), str(result)

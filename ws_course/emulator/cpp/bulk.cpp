@@ -329,6 +329,11 @@ void set_max_registers(int count, bool increase, Where w) {
     auto [it, fresh] = f.of_warp.try_emplace(t->rank / 32, RegisterFile::Asked{at_launch, w});
     it->second.where = w;
     int& mine = it->second.count;
+    if (increase ? count < mine : count > mine)
+      stop({"launch-error",
+            text("setmaxnreg.%s to %d: %s has %d registers a thread, and %s never %s", increase ? "inc" : "dec", count,
+                 who(t).c_str(), mine, increase ? "inc" : "dec", increase ? "takes away" : "adds"),
+            "the role that works takes registers (inc), the role that only asks gives them back (dec)", "", place_of(t, w), {}, {}});
     long change = long(count - mine) * 32;
     if (increase) {
       while (f.free < change) {

@@ -24,6 +24,7 @@ void reset_registers();
 void reset_wgmma();
 std::string describe_warpgroup_wait(const Thread* t, std::string& hint);
 void thread_left_bulk(Thread* t);
+std::string overcounted_barrier();
 std::string describe_register_wait(const Thread* t, std::string& hint);
 void mbar_touch(void* bar, const char* what, Where w);  // it must be initialised, and known to be
 void mbar_async_complete(void* bar, std::int64_t bytes, Agent copier, Clock clock, std::uint64_t time);

@@ -272,6 +272,18 @@ int mbarrier_priority(const void* bar) {
   return some && b.unified ? 10 : some ? 8 : b.bytes ? 7 : full ? 5 : 4;
 }
 
+// A barrier made by hand at which more threads arrive than it counts: its phases run ahead of the rounds, and what shows
+// is a race or a hang somewhere else. Empty if there is none.
+std::string overcounted_barrier() {
+  const void* found = nullptr;
+  for (auto& [bar, b] : table)
+    if (!b.owner && std::count(b.ever.begin(), b.ever.end(), true) > long(b.expected) && (!found || bar < found)) found = bar;
+  if (!found) return "";
+  const MBarrier& b = table.at(found);
+  return text("more than %u threads arrive at %s, which counts %u: its phases run ahead of the rounds", b.expected, barrier_name(found, &b).c_str(),
+              b.expected);
+}
+
 std::string describe_mbarrier_wait(const Thread* t, std::string& hint) {
   const void* bar = t->wait.object;
   auto it = table.find(bar);

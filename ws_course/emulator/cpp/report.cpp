@@ -1,5 +1,7 @@
 #include "report.hpp"
 
+#include "copies.hpp"
+
 #include <unistd.h>
 
 #include <cstdarg>
@@ -138,8 +140,11 @@ void finish() {
   if (!out) _exit(70);
   std::fprintf(out, "{\"usage_error\": %s,\n\"switches\": %llu,\n\"faults\": [", json_string(usage_error).c_str(),
                (unsigned long long)world.switches);
+  const std::string count = overcounted_barrier();
   const char* comma = "";
-  for (const FaultReport& f : faults) {
+  for (FaultReport& f : faults) {
+    if (!count.empty() && (f.kind == "race" || f.kind == "deadlock" || f.kind == "uninitialised-read"))
+      f.hint = count + (f.hint.empty() ? "" : "; otherwise: " + f.hint);
     std::fprintf(out, "%s\n{\"kind\": %s, \"message\": %s, \"hint\": %s, \"object\": %s, \"place\": %s, \"others\": [", comma,
                  json_string(f.kind).c_str(), json_string(f.message).c_str(), json_string(f.hint).c_str(), json_string(f.object).c_str(),
                  place_json(f.place).c_str());
