@@ -106,10 +106,10 @@ bool in_kernel(void* context) {
 }
 
 void on_timeout(int, siginfo_t*, void* context) {
-  // Most of the time a thread is in the functions that look at its accesses, from where its line cannot always be told:
-  // a few milliseconds later it is back.
+  // Most of the time the scheduler is choosing, or a thread is in the functions that look at its accesses, from where its
+  // line cannot always be told: a few milliseconds later one is back in the kernel.
   static int again = 200;
-  if (current && world.entry && again-- > 0 && !in_kernel(context)) return limit_time(0.001);
+  if (world.entry && again-- > 0 && !(current && in_kernel(context))) return limit_time(0.001);
   FaultReport f;
   f.kind = "timeout";
   f.message = "the kernel did not end within the time limit";
