@@ -1,6 +1,7 @@
 """The timeline player in a real browser: on an exported page without kernel and network, and in JupyterLab."""
 
 import re
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -204,6 +205,28 @@ def test_in_a_model_roles_speak_and_slots_fill_before_they_are_read(open_page, e
     player.press("ArrowRight", "ArrowRight")
     assert player.words == "at 70 ns: loader has finished; compute computes tile 0"
     assert player.ring == ["being read 0 1 1 0 0", "full 1 1 1 0 0"]
+
+
+def test_a_piece_of_a_run_does_not_pretend_to_know_what_was_before_or_comes_after(open_page, exported):
+    piece = Player(replace(make_player().timeline, facts={"keep": [24, 30]}))
+    (exported / "piece.html").write_text(f"<!doctype html><meta charset=utf-8><body>{piece.html()}")
+    player = Seen(open_page("piece"))
+    assert player.root.get_by_text("tiles 24 to 29 of CTA 0 (from 0), numbered 0 to 5").is_visible()
+    assert player.ring == ["filling 0 12 0 12 0", "not in this piece ? ? ? ?"]
+    player.press("Shift+ArrowRight", "Shift+ArrowRight")
+    assert player.ring == ["filling 2 13 1 13 1", "being read 1 13 1 12 0"]
+    player.press("End")
+    assert player.words.startswith("at 400 ns: loader warp 0 has nothing more in this piece; ")
+    assert player.ring == ["not in this piece ? ? ? ?"] * 2
+    assert player.page.errors == []
+
+
+def test_the_last_number_of_the_axis_is_inside_the_plot(open_page):
+    player = Seen(open_page("none"))
+    last = player.root.locator("text.tick").last
+    assert last.text_content() == "400"
+    plot, number = player.root.locator("svg.plot").bounding_box(), last.bounding_box()
+    assert number["x"] + number["width"] <= plot["x"] + plot["width"]
 
 
 def colours(page):

@@ -41,4 +41,9 @@ def test_a_record_is_in_order(path):
     for span in works:  # within a CTA one clock counts: no product before its load was asked for
         asked = [s.start for s in works if (s.block, s.work, s.item) == (span.block, "load", span.item)]
         assert span.work != "compute" or not asked or span.start > min(asked)
+    for block in {s.block for s in works}:
+        mine = [s.item for s in works if s.block == block]
+        assert one.before(block) % max(one.stages, 1) == 0
+        if one.params.get("SCHEDULE") != 2:  # a counter gives out tiles in no fixed order
+            assert min(mine) == block + one.before(block) * one.facts["launch"]["grid"]
     assert perfetto(one)["otherData"]["provenance"] == one.label

@@ -50,6 +50,7 @@ def test_a_piece_of_a_run_is_kept():
     assert {span.item for span in works(piece)} == {2, 4}
     assert set(piece.spans) < set(whole.spans)
     assert any(span.work == "wait" for span in piece.spans)
+    assert (piece.is_piece, piece.before(0)) == (True, 1) and (whole.is_piece, whole.before(0)) == (False, 0)
 
 
 def test_which_tiles_belong_to_a_piece():

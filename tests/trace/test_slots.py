@@ -7,7 +7,7 @@ import pytest
 from ws_course.problem import TileProblem
 from ws_course.runtime.result import Span
 from ws_course.trace.order import emulated_order
-from ws_course.trace.slots import STATES, SlotEvent, slots
+from ws_course.trace.slots import STATES, UNKNOWN, SlotEvent, slots
 from ws_course.trace.timeline import TICKS, Timeline
 
 
@@ -79,6 +79,29 @@ def test_tiles_take_turns_in_the_order_of_their_numbers_and_phases_count_rounds(
         (0, 1),
         (0, 0),
     ]
+
+
+def test_phases_of_a_piece_are_those_of_the_run_and_a_slot_is_unknown_after_its_last_tile():
+    spans = [
+        span
+        for n, item in enumerate((168, 175, 182))  # tiles 24, 25, 26 of CTA 0 in a grid of 7
+        for span in (Span(0, 0, "load", 10 * n, 10 * n + 3, item), Span(0, 1, "compute", 10 * n + 5, 10 * n + 9, item))
+    ]
+    events = slots(replace(timeline(*spans), facts={"keep": [24, 27]}))
+    assert [(e.state, e.full, e.empty) for e in events if e.slot == 0 and e.item in (-1, 168)] == [
+        ("filling", 12, 12),
+        ("landing", 12, 12),
+        ("full", 13, 12),
+        ("draining", 13, 12),
+        ("empty", 13, 13),
+        (UNKNOWN, 14, 14),
+    ]
+    assert [e.state for e in events if e.slot == 1][-1] == UNKNOWN
+
+
+def test_a_piece_may_begin_in_the_middle_of_a_round():
+    piece = replace(timeline(*ONE_TILE, stages=3), facts={"keep": [25, 26]})
+    assert {(e.slot, e.full) for e in slots(piece) if e.state == "filling"} == {(1, 8)}
 
 
 def test_a_slot_filled_at_the_moment_of_its_release_is_released_first():

@@ -30,6 +30,15 @@ def test_an_order_stays_an_order(tmp_path):
     assert (back.label, back.unit, back.spans) == ("emulated order", TICKS, SPANS)
 
 
+def test_a_piece_stays_a_piece(tmp_path):
+    facts = {"keep": [7, 9], "before": {0: 5, 1: 8}}
+    piece = Timeline("ring", SPANS, "emulated order", TICKS, 3, "tile_05_mbarrier_ring", facts=facts)
+    back = store.read(store.save(piece, tmp_path / "piece.json"))
+    assert back.is_piece and [back.before(block) for block in (0, 1, 2)] == [5, 8, 7]
+    counted = Timeline("ring", SPANS, "measured now", stages=3, facts={**facts, "clock": {"skipped": {0: 23, 1: 24}}})
+    assert [counted.before(block) for block in (0, 1)] == [24, 24], "the first that is kept goes through slot 0"
+
+
 def test_times_without_a_device_or_a_date_are_not_kept(tmp_path):
     for facts in ({}, {"device": {"name": "NVIDIA Testing 1"}}, {"date": "2000-01-01", "device": {}}):
         with pytest.raises(ValueError, match="a device and a date"):

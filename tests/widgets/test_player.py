@@ -15,7 +15,7 @@ from nbconvert import HTMLExporter
 from PIL import Image
 
 from ws_course.runtime.result import Span
-from ws_course.trace.slots import STATES
+from ws_course.trace.slots import STATES, UNKNOWN
 from ws_course.trace.timeline import TICKS, Timeline
 from ws_course.viz import palette
 from ws_course.widgets import Player
@@ -51,7 +51,7 @@ def test_colours_come_from_the_palette(timeline):
     assert [work for work, given in data["works"].items() if given["hatched"]] == ["wait"]
     assert data["states"]["full"]["colour"] == data["works"]["load"]["colour"]
     assert data["states"]["draining"]["colour"] == data["works"]["compute"]["colour"]
-    assert set(data["states"]) == set(STATES)
+    assert set(data["states"]) == {*STATES, UNKNOWN}
 
 
 def test_no_colour_is_written_into_script_or_style():
@@ -75,6 +75,45 @@ def test_every_slot_has_its_history_from_the_start(timeline):
         [16, "draining", 1, 1, 0],
         [20, "empty", -1, 1, 1],
     ]
+
+
+def test_a_piece_says_which_tiles_it_shows_and_nothing_about_the_time_around_it(timeline):
+    assert Player(timeline).data["piece"] == ""
+    piece = Player(replace(timeline, facts={"keep": [24, 27]})).data
+    assert piece["piece"] == "tiles 24 to 26 of CTA 0 (from 0), numbered 0 to 2"
+    history = piece["rings"][0]["slots"][1]
+    assert [entry[1] for entry in history] == [UNKNOWN, "filling", "landing", "full", "draining", UNKNOWN]
+    assert history[1] == [10, "filling", 1, 12, 12], "twelve rounds of the slot are behind it"
+    assert "does not say" in piece["note"] and "does not say" not in Player(timeline).data["note"]
+
+
+def test_the_tiles_of_several_ctas_are_named_once_where_they_are_the_same(timeline):
+    spans = (*timeline.spans, *(replace(span, block=1, item=-1) for span in timeline.spans if span.work == "wait"))
+    spans += tuple(replace(span, block=1) for span in timeline.spans if span.work != "wait" and span.item < 2)
+    both = replace(timeline, spans=spans, facts={"keep": [24, 27]})
+    assert Player(both).data["piece"].startswith("tiles 24 to 26 of CTA 0, tiles 24 to 25 of CTA 1 (")
+    same = replace(both, spans=tuple(span for span in both.spans if span.item < 2))
+    assert Player(same).data["piece"].startswith("tiles 24 to 25 of each CTA (")
+
+
+def test_a_gap_without_a_name_is_called_one_except_in_a_model(timeline):
+    gap = Span(0, 1, "wait", 40, 50, -1, "")
+    measured = replace(timeline, spans=(*timeline.spans, gap))
+    data = Player(measured).data
+    assert data["rows"][1]["spans"][-1][4] == "(a gap without a name)" and "what tracing takes" in data["note"]
+    modelled = Player(replace(measured, label="modelled (by hand)")).data
+    assert modelled["rows"][1]["spans"][-1][4] == "" and "tracing" not in modelled["note"]
+
+
+def test_a_warp_can_be_named_and_its_gaps_are_then_not_told_by_its_work(timeline):
+    waits = (Span(0, 0, "wait", 40, 50, -1, "empty"), Span(0, 0, "wait", 50, 60, -1, "mbarrier.try_wait `full[0]`"))
+    seen = replace(timeline, spans=(*timeline.spans, *waits))
+    row = Player(seen, roles={0: "sender"}).data["rows"][0]
+    assert (row["role"], row["warp"]) == ("sender", 0)
+    assert [span[4] for span in row["spans"][-2:]] == ["(a gap without a name)", "full[0]"]
+    assert Player(seen).data["rows"][0]["spans"][-2][4] == "empty"
+    (axes,) = Player(seen, roles={0: "sender"}).draw().axes
+    assert axes.get_yticklabels()[0].get_text() == "block 0 sender   warp  0"
 
 
 def test_a_model_knows_when_loads_land(timeline):

@@ -34,10 +34,10 @@ def timeline(
     a multiple of STAGES, so that tiles and ring slots still agree. On a GPU tracing takes time of its own, and spans of
     waiting are the gaps between marked work (:func:`ws_course.runtime.spans.decode`).
 
-    ``facts`` of the answer holds "problem", "launch", and on a GPU "device" (its name), "seconds" (of the traced
-    launch) and "clock" (:meth:`ws_course.runtime.spans.Trace.facts`). Raises ``RuntimeError`` with the faults if there
-    are any, ``ValueError`` for a cluster whose CTAs would share no matrix of B, ``BackendError`` where the backend is
-    missing.
+    ``facts`` of the answer holds "problem", "launch", "keep" where only a piece was kept, and on a GPU "device" (its
+    name), "seconds" (of the traced launch) and "clock" (:meth:`ws_course.runtime.spans.Trace.facts`). Raises
+    ``RuntimeError`` with the faults if there are any, ``ValueError`` for a cluster whose CTAs would share no matrix of
+    B, ``BackendError`` where the backend is missing.
     """
     spec = catalog.get(kernel) if isinstance(kernel, str) else kernel
     if backend == "auto":
@@ -69,6 +69,11 @@ def timeline(
         spans = kept(result.spans, window)
     else:
         spans = aligned(result.spans, result.stats.get("trace", {}).get("skipped", {}), stages(spec, constants))
+    piece = {}
+    if keep is not None:
+        piece["keep"] = [keep.start, keep.stop]
+        if backend == "emulator":
+            piece["before"] = _before(result.spans, window)
     return Timeline(
         title=title(spec, constants),
         spans=spans,
@@ -77,7 +82,7 @@ def timeline(
         stages=stages(spec, constants),
         kernel=spec.name,
         params=spec.defines(**constants),
-        facts={**asked(problem, launch), **_measured(result)},
+        facts={**asked(problem, launch), **piece, **_measured(result)},
     )
 
 
@@ -96,6 +101,12 @@ def kept(spans: tuple[Span, ...], window: Window) -> tuple[Span, ...]:
     if window == Window():
         return spans
     return _piece(spans, lambda s: s.block < window.blocks and window.first <= s.item < window.last)
+
+
+def _before(spans: tuple[Span, ...], window: Window) -> dict[int, int]:
+    """Return for each block how many tiles it took before the window, out of spans that were recorded without one."""
+    taken = {(s.block, s.item) for s in spans if s.item >= 0 and s.block < window.blocks}
+    return {b: sum(block == b and item < window.first for block, item in taken) for b in {block for block, _ in taken}}
 
 
 def aligned(spans: tuple[Span, ...], skipped: Mapping[int, int], stages: int) -> tuple[Span, ...]:

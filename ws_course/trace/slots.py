@@ -15,6 +15,11 @@ A trace has spans of work, no events of barriers. What follows from the spans is
 ``full[slot]`` completes a phase whenever the slot becomes full, ``empty[slot]`` whenever it is released. That
 ``empty[slot]`` passes at first, before anybody has released anything, is the parity that the producer starts with and
 no phase.
+
+A piece cut from the middle of a run says nothing about the time around it. Until its first event, and after its last
+tile has been released, what a slot holds and how far its barriers are is *unknown*: there are tiles before and behind
+that the piece does not show. In between phases are those of the whole run: ``n`` counts all tiles of the CTA, also
+those before the piece (:meth:`ws_course.trace.timeline.Timeline.before`).
 """
 
 from __future__ import annotations
@@ -27,6 +32,8 @@ from ws_course.runtime.result import Span
 from ws_course.trace.timeline import Timeline
 
 STATES = ("empty", "filling", "landing", "full", "draining")
+UNKNOWN = "unknown"
+"""The state of a slot before and behind what a piece of a run shows of it."""
 
 # "full[0]" in the emulator; a GPU that sees only a gap before the work calls it "full".
 _FULL = re.compile(r"\bfull\[|^full$")
@@ -38,8 +45,9 @@ _ORDER = {"release": 0, "fill": 1, "issued": 2, "land": 3, "read": 4}
 class SlotEvent:
     """Say what a slot of the ring of ``block`` holds from ``time`` on, and how far its barriers are.
 
-    ``state`` is one of :data:`STATES`; ``item`` is the tile in the slot (-1: none). ``full`` and ``empty`` count the
-    phases that the slot's two barriers have completed, so they are also the number of the phase in which each now is.
+    ``state`` is one of :data:`STATES` or :data:`UNKNOWN`; then the numbers are the last that are known. ``item`` is the
+    tile in the slot (-1: none). ``full`` and ``empty`` count the phases that the slot's two barriers have completed, so
+    they are also the number of the phase in which each now is.
     """
 
     time: int
@@ -64,14 +72,17 @@ def loads_land(timeline: Timeline) -> bool:
 def slots(timeline: Timeline) -> tuple[SlotEvent, ...]:
     """Return what happens to the slots of the rings of all blocks, in order of time; nothing without a ring.
 
-    Until its first event a slot is empty and both its barriers are in phase 0. Phases count from the first tile of the
-    timeline. The rules, and what they cannot know, are at the head of this module.
+    Until its first event a slot is empty and both its barriers are in phase 0; where the CTA had tiles before those of
+    the timeline, it is unknown. Phases count from the first tile of the CTA. The rules, and what they cannot know, are
+    at the head of this module.
     """
     if not timeline.stages:
         return ()
     found: list[SlotEvent] = []
     for (block, slot), happened in _by_slot(timeline).items():
-        state, tile, full, empty = "empty", -1, 0, 0
+        # A piece begins with a full round behind it: each earlier tile of the slot has been filled and released.
+        full = empty = len(range(slot, timeline.before(block), timeline.stages))
+        state, tile, last = "empty", -1, max(item for _, _, item in happened)
         for time, kind, item in sorted(happened, key=lambda h: (h[0], _ORDER[h[1]])):
             if kind == "fill":
                 state, tile = "filling", item
@@ -88,7 +99,7 @@ def slots(timeline: Timeline) -> tuple[SlotEvent, ...]:
                 empty += 1
                 # A slot that was filled again before its readers have left it, a mistake, does not become empty.
                 if tile == item:
-                    state, tile = "empty", -1
+                    state, tile = UNKNOWN if timeline.is_piece and item == last else "empty", -1
             found.append(SlotEvent(time, block, slot, state, tile, full, empty))
     # A stable sort: events of one slot at one moment stay in their order.
     return tuple(sorted(found, key=lambda event: (event.time, event.block, event.slot)))
@@ -102,10 +113,10 @@ def _by_slot(timeline: Timeline) -> dict[tuple[int, int], list[tuple[int, str, i
             (loads if span.work == "load" else computes)[span.block, span.item].append(span)
     passed, landed_at_end = _passed_full(timeline.spans), loads_land(timeline)
     happened = defaultdict(list)
-    seen: dict[int, int] = defaultdict(int)
+    number: dict[int, int] = {}
     for block, item in sorted({*loads, *computes}):
-        mine = happened[block, seen[block] % timeline.stages]
-        seen[block] += 1
+        number[block] = number.get(block, timeline.before(block) - 1) + 1
+        mine = happened[block, number[block] % timeline.stages]
         load, compute = loads[block, item], computes[block, item]
         begin = min((span.start for span in load), default=None)
         if load:

@@ -53,6 +53,8 @@ def read(path: str | Path) -> Timeline:
     clock = facts.get("clock", {})
     for of_block in {"sms", "skipped"} & clock.keys():  # JSON has no numbers as keys
         clock[of_block] = {int(block): value for block, value in clock[of_block].items()}
+    if "before" in facts:
+        facts["before"] = {int(block): tiles for block, tiles in facts["before"].items()}
     return Timeline(
         title=data["title"],
         spans=tuple(_spans(data["warps"])),

@@ -19,7 +19,7 @@ class Timeline:
     2026-11-29)", "measured now (…)" or "modelled (…)". The n-th tile of a CTA (0-based, in the order of its ``item``
     numbers) goes through ring slot ``n % stages``; ``stages`` is 0 for a kernel without a ring. ``kernel`` and
     ``params`` name what ran; ``facts`` holds whatever else is known: the problem, the launch, the device,
-    its clock, what tracing cost.
+    its clock, what tracing cost. Where only some tiles of each CTA were kept, ``facts["keep"]`` says which.
     """
 
     title: str
@@ -30,3 +30,22 @@ class Timeline:
     kernel: str = ""
     params: Mapping[str, int] = field(default_factory=dict)
     facts: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def is_piece(self) -> bool:
+        """Return whether the spans are cut from a longer run, so that nothing is known of the time around them."""
+        return "keep" in self.facts
+
+    def before(self, block: int) -> int:
+        """Return how many tiles the CTA had taken before the first one in ``spans``; 0 where the run was kept whole.
+
+        The emulator has counted them (``facts["before"]``), and so has a GPU where a warp only loads: then the piece
+        begins with the next tile after ``facts["clock"]["skipped"]`` that goes through slot 0. Elsewhere tile n of a
+        CTA is fixed, and ``facts["keep"]`` says which is the first.
+        """
+        if not self.is_piece:
+            return 0
+        skipped = self.facts.get("clock", {}).get("skipped", {})
+        if block in skipped:
+            return skipped[block] + (-skipped[block] % self.stages if self.stages else 0)
+        return self.facts.get("before", {}).get(block, self.facts["keep"][0])

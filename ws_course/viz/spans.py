@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
@@ -15,7 +15,6 @@ from ws_course.viz.provenance import Origin, Provenance, label
 __all__ = ["ORDER_AXIS", "role", "rows", "timeline", "timeline_height"]
 
 ORDER_AXIS = "logical ticks — an order, not a time"
-_NAMES = {"load": "load", "compute": "compute", "store": "store", "wait": "wait"}
 
 
 def timeline_height(spans: Sequence[Span], blocks: Collection[int] | None = None) -> float:
@@ -31,13 +30,17 @@ def timeline(
     blocks: Collection[int] | None = None,
     unit: str = "ns",
     title: str = "",
+    roles: Mapping[int, str] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> None:
     """Draw one row a warp, grouped by block and role, coloured by work: load, compute, store, wait.
 
-    ``blocks`` keeps only those blocks. The axis is in ``unit``, except for an emulated order, whose ticks are no time.
+    ``blocks`` keeps only those blocks. ``roles`` names warps whose work alone does not tell their role ({1: "sender"}),
+    ``names`` gives the legend another word for a work ({"wait": "gap"}). The axis is in ``unit``, except for an
+    emulated order, whose ticks are no time.
     Raises ``ValueError`` if no span is left, and for a kind of work that has no colour.
     """
-    order = rows(spans, blocks)
+    order = rows(spans, blocks, roles)
     if not order:
         raise ValueError(f"no spans in blocks {blocks}: run with trace=True, and pick blocks that the grid has")
     unknown = {span.work for span in spans} - set(palette.WORK)
@@ -74,7 +77,12 @@ def timeline(
     ax.set_xlabel(ORDER_AXIS if emulated else f"time ({unit})", loc="left", **palette.SMALL)
     works = {span.work for span in kept}
     patches = [
-        Patch(facecolor=colour, edgecolor=palette.edge(colour), hatch=palette.HATCH[work], label=_NAMES[work])
+        Patch(
+            facecolor=colour,
+            edgecolor=palette.edge(colour),
+            hatch=palette.HATCH[work],
+            label=(names or {}).get(work, work),
+        )
         for work, colour in palette.WORK.items()
         if work in works
     ]

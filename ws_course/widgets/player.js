@@ -77,13 +77,15 @@ function doing(data, row, time) {
     const phrases = [...new Set(spans.map((span) => span[0]))].map((work) => {
       const mine = spans.filter((span) => span[0] === work), items = mine.map((span) => span[3]).filter((item) => item >= 0);
       const tiles = items.length ? `${items.length > 1 ? "tiles" : "tile"} ${numbers(items.sort((a, b) => a - b))}` : "";
-      const what = work === "wait" && mine[0][4] ? `at ${mine[0][4]}` : tiles;
+      const name = mine[0][4], what = work === "wait" && name ? (name.startsWith("(") ? name : `at ${name}`) : tiles;
       return data.works[work].verbs.map((verb) => `${verb} ${what}`.trim());
     });
     return [0, 1].map((several) => phrases.map((phrase) => phrase[several]).join(" and "));
   }
-  if (time < row.spans[0][1]) return ["has not begun", "have not begun"];
-  return time < row.spans.at(-1)[1] ? ["is between two jobs", "are between two jobs"] : ["has finished", "have finished"];
+  if (time < row.spans[0][1])
+    return data.piece ? ["has nothing in this piece yet", "have nothing in this piece yet"] : ["has not begun", "have not begun"];
+  if (time < row.spans.at(-1)[1]) return ["is between two jobs", "are between two jobs"];
+  return data.piece ? ["has nothing more in this piece", "have nothing more in this piece"] : ["has finished", "have finished"];
 }
 
 // Who is spoken of: every warp. In a model a row is no warp; there it is the role, with all that its rows do.
@@ -181,10 +183,12 @@ function makePlot(data, gutter) {
   function drawAll() {
     content.replaceChildren();
     const step = niceStep(92 / scale);
+    // A number at an end of the time stays inside.
+    const anchor = (x) => (x < 10 ? "start" : x > all * scale - 14 ? "end" : "middle");
     for (let t = Math.ceil(data.start / step) * step; t <= data.end; t += step) {
       const x = (t - data.start) * scale;
       content.append(drawn("line", { class: "grid", x1: x, x2: x, y1: TOP - 2, y2: bottom }));
-      content.append(drawn("text", { class: "tick", x: x, y: bottom + 14, "text-anchor": x < 10 ? "start" : "middle" }, String(t)));
+      content.append(drawn("text", { class: "tick", x: x, y: bottom + 14, "text-anchor": anchor(x) }, String(t)));
     }
     bars = data.rows.map((row, i) => row.spans.map(([work, start, end, item, name]) => {
       const high = work === "wait" ? WAIT_BAR : BAR, middle = middles[i], x = (start - data.start) * scale;
@@ -250,7 +254,7 @@ function makeRing(data, ring, several, first) {
     const barrier = (name) => {
       const phase = element("span", { class: "phase" }), parity = bit();
       const line = element("div", { class: "barrier", "data-barrier": name }, element("span", { class: "object" }, `${name}[${slot}]`), phase, parity);
-      return { line, phase, parity, shown: null };
+      return { line, phase, parity, shown: undefined };
     };
     const full = barrier("full"), empty = barrier("empty");
     const node = element(
@@ -268,11 +272,12 @@ function makeRing(data, ring, several, first) {
 
   function setBarrier(barrier, phase) {
     if (barrier.shown === phase) return;
-    barrier.phase.textContent = `phase ${phase} · parity`;
-    barrier.parity.textContent = phase & 1;
-    barrier.parity.dataset.parity = phase & 1;
+    const known = phase !== null;
+    barrier.phase.textContent = `phase ${known ? phase : "?"} · parity`;
+    barrier.parity.textContent = known ? phase & 1 : "?";
+    barrier.parity.dataset.parity = known ? phase & 1 : "?";
     barrier.parity.classList.remove("flipped");
-    if (barrier.shown !== null) {
+    if (typeof barrier.shown === "number" && known) {
       void barrier.parity.offsetWidth; // without this the animation would not start again
       barrier.parity.classList.add("flipped");
     }
@@ -291,8 +296,9 @@ function makeRing(data, ring, several, first) {
         slot.box.classList.toggle("hatched", hatched);
         slot.box.style.setProperty("--fill", colour);
         slot.box.style.setProperty("--text", text);
-        setBarrier(slot.full, full);
-        setBarrier(slot.empty, empty);
+        const known = state !== "unknown";
+        setBarrier(slot.full, known ? full : null);
+        setBarrier(slot.empty, known ? empty : null);
       }
     },
   };
@@ -351,7 +357,7 @@ function mount(place, data) {
       "data-lm-suppress-shortcuts": "true", // the keys are for the player, not for the notebook around it
     },
     element(
-      "div", { class: "head" }, element("div", { class: "title" }, data.title),
+      "div", { class: "head" }, element("div", { class: "title" }, data.title, element("small", {}, data.piece)),
       element("div", { class: "legend" }, ...Object.keys(data.works).map((work) => element(
         "span", {}, swatch(data.works[work].hatched ? "var(--waiting)" : `var(--${work})`), work,
       ))),
@@ -365,7 +371,7 @@ function mount(place, data) {
     words,
     ...rings.map((ring) => ring.node),
     element(
-      "div", { class: "foot" }, element("span", { class: "note" }, data.rings.length ? data.note : ""),
+      "div", { class: "foot" }, element("span", { class: "note" }, data.note),
       element("span", { class: "label" }, data.label),
     ),
   );

@@ -15,7 +15,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from html import escape
 from pathlib import Path
 
@@ -23,7 +23,7 @@ import anywidget
 import traitlets
 
 from ws_course.runtime.result import Span
-from ws_course.trace.slots import SlotEvent, loads_land, slots
+from ws_course.trace.slots import UNKNOWN, loads_land, slots
 from ws_course.trace.timeline import TICKS, Timeline
 from ws_course.viz import figure, palette, timeline_height
 from ws_course.viz import timeline as draw
@@ -52,18 +52,23 @@ _STATES = {
     "landing": ("in flight or full", "filling"),
     "full": ("full", "full"),
     "draining": ("being read", "draining"),
+    UNKNOWN: ("not in this piece", "empty"),
 }
 _UNSEEN = (
     "Inferred from the spans, which do not say when a copy lands: a slot counts as full, and full completes its phase, "
     "once the first reader has passed the barrier."
 )
 _LANDED = "Inferred from the spans: a slot is full, and full completes its phase, when its load spans end."
+_PIECE = "What a slot held before its first tile here, and what came after its last one, the piece does not say."
+_GAP = "A wait without a name is a gap between marked work: one wait or several, and what tracing takes."
+_UNNAMED = "(a gap without a name)"
 
 
 class Player(anywidget.AnyWidget):
     """Play, step through, scrub and zoom a timeline, with the ring of its kernel below.
 
-    ``blocks`` keeps only those blocks; ``None`` keeps all. ``title`` replaces the timeline's. What the ring shows is
+    ``blocks`` keeps only those blocks; ``None`` keeps all. ``title`` replaces the timeline's. ``roles`` names the roles
+    of warps that their work alone does not tell: ``{1: "sender"}``. What the ring shows is
     inferred by the rules of :mod:`ws_course.trace.slots`. Keys: space plays and pauses, the arrows step to the next
     event, with shift to the next tile, + and − zoom, Home and End go to the ends; the pointer moves the cursor, and
     zooms with the wheel and ctrl. On a page where nothing moves the whole timeline is shown as a picture. Raises
@@ -80,22 +85,24 @@ class Player(anywidget.AnyWidget):
         timeline: Timeline,
         blocks: Collection[int] | None = None,
         title: str | None = None,
+        roles: Mapping[int, str] | None = None,
     ) -> None:
         super().__init__()
-        self._blocks, self._title = blocks, title
+        self._blocks, self._title, self._roles = blocks, title, roles or {}
         self.show(timeline)
 
     def show(self, timeline: Timeline) -> None:
         """Play another timeline, of the same blocks and under the same title if one was given."""
-        self.data = _data(timeline, self._blocks, self._title or timeline.title)
+        self.data = _data(timeline, self._blocks, self._title or timeline.title, self._roles)
         self.timeline = timeline
 
     def draw(self) -> Picture:
         """Return the picture of the whole timeline, for pages where nothing moves."""
         spans, unit = self.timeline.spans, self.timeline.unit
-        picture, ax = figure(_WIDTH, timeline_height(spans, self._blocks))
+        title = "\n".join(filter(None, (self.data["title"], self.data["piece"])))
+        picture, ax = figure(_WIDTH, timeline_height(spans, self._blocks) + 0.2 * title.count("\n"))
         provenance = Provenance(_origin(self.timeline), self.timeline.label)
-        draw(ax, spans, provenance=provenance, blocks=self._blocks, unit=unit, title=self.data["title"])
+        draw(ax, spans, provenance=provenance, blocks=self._blocks, unit=unit, title=title, roles=self._roles)
         return picture
 
     def __repr__(self) -> str:
@@ -130,10 +137,10 @@ def _origin(timeline: Timeline) -> Origin:
     )
 
 
-def _data(timeline: Timeline, blocks: Collection[int] | None, title: str) -> dict:
+def _data(timeline: Timeline, blocks: Collection[int] | None, title: str, roles: Mapping[int, str]) -> dict:
     """Return all that the script needs, as plain JSON: colours, rows, spans by row, slots by block."""
     _origin(timeline)
-    order = rows(timeline.spans, blocks)
+    order = rows(timeline.spans, blocks, roles)
     if not order:
         raise ValueError(f"no spans in blocks {blocks}: run with trace=True, and pick blocks that the grid has")
     by_row: dict[tuple[int, int], list[Span]] = defaultdict(list)
@@ -147,10 +154,14 @@ def _data(timeline: Timeline, blocks: Collection[int] | None, title: str) -> dic
     start, end = min(span.start for span in kept), max(span.end for span in kept)
     if end > _LARGEST:
         raise ValueError(f"times up to {end} do not fit into JavaScript's numbers: subtract the first start from all")
-    events = slots(timeline)
-    ticks = timeline.unit == TICKS
+    ticks, modelled = timeline.unit == TICKS, loads_land(timeline)
+    awaited = {span: _awaited(span, span.warp in roles, modelled) for span in kept}
+    notes = [_LANDED if modelled else _UNSEEN] if timeline.stages else []
+    notes += [_PIECE] if timeline.stages and timeline.is_piece else []
+    notes += [_GAP] if _UNNAMED in awaited.values() else []
     return {
         "title": title,
+        "piece": _piece(timeline, kept),
         "label": timeline.label,
         "unit": "tick" if ticks else timeline.unit,
         "axis": ORDER_AXIS if ticks else f"time ({timeline.unit})",
@@ -162,18 +173,14 @@ def _data(timeline: Timeline, blocks: Collection[int] | None, title: str) -> dic
                 "role": role,
                 "warp": warp,
                 "name": _name(timeline, role, warp),
-                "spans": [[s.work, s.start, s.end, s.item, _awaited(s.name)] for s in by_row[block, warp]],
+                "spans": [[s.work, s.start, s.end, s.item, awaited[s]] for s in by_row[block, warp]],
             }
             for block, role, warp in order
         ],
-        "modelled": loads_land(timeline),
+        "modelled": modelled,
         "tiles": _tiles(kept),
-        "rings": [
-            {"block": block, "slots": [_history(events, block, slot, start) for slot in range(timeline.stages)]}
-            for block in shown
-            if timeline.stages
-        ],
-        "note": _LANDED if loads_land(timeline) else _UNSEEN,
+        "rings": [{"block": block, "slots": _histories(timeline, block, start)} for block in shown if timeline.stages],
+        "note": " ".join(notes),
         "works": {
             work: {
                 "colour": colour,
@@ -212,10 +219,33 @@ def _name(timeline: Timeline, role: str, warp: int) -> str:
     return f"{'slot' if timeline.stages else 'buffer'} {warp}" if role == "loader" else ""
 
 
-def _awaited(name: str) -> str:
-    """Return what is waited for without the call: "full[0]" of "mbarrier.try_wait.parity `full[0]`"."""
-    quoted = re.search(r"`([^`]+)`", name)
-    return quoted[1] if quoted else name.strip()
+def _awaited(span: Span, named: bool, modelled: bool) -> str:
+    """Return what is waited for without the call: "full[0]" of "mbarrier.try_wait.parity `full[0]`".
+
+    What a gap is called was told by the work of its warp; a warp that was ``named`` does not tell it.
+    """
+    if span.work != "wait":
+        return ""
+    quoted = re.search(r"`([^`]+)`", span.name)
+    name = quoted[1] if quoted else "" if named else span.name.strip()
+    return name if name or modelled else _UNNAMED
+
+
+def _piece(timeline: Timeline, spans: Collection[Span]) -> str:
+    """Say which tiles of its CTAs a piece of a run shows, counted from 0, and their numbers; "" for a whole run."""
+    if not timeline.is_piece:
+        return ""
+    items = {s.item for s in spans if s.item >= 0}
+    blocks = sorted({s.block for s in spans})
+    kept = {}
+    for block in blocks:
+        first, count = timeline.before(block), len({s.item for s in spans if s.block == block and s.item >= 0})
+        kept[block] = f"tiles {first} to {first + count - 1} of"
+    if len(set(kept.values())) > 1:
+        which = ", ".join(f"{tiles} CTA {block}" for block, tiles in kept.items())
+    else:
+        which = f"{kept[blocks[0]]} {'each CTA' if len(blocks) > 1 else f'CTA {blocks[0]}'}"
+    return f"{which} (from 0), numbered {min(items)} to {max(items)}"
 
 
 def _tiles(spans: Collection[Span]) -> list[int]:
@@ -230,7 +260,10 @@ def _tiles(spans: Collection[Span]) -> list[int]:
     return []
 
 
-def _history(events: Collection[SlotEvent], block: int, slot: int, start: int) -> list[list]:
-    """Return the states of one slot as [from, state, tile, phase of full, phase of empty]."""
-    mine = [[e.time, e.state, e.item, e.full, e.empty] for e in events if (e.block, e.slot) == (block, slot)]
-    return [[start, "empty", -1, 0, 0], *mine]
+def _histories(timeline: Timeline, block: int, start: int) -> list[list[list]]:
+    """Return for each slot of a block its states as [from, state, tile, phase of full, phase of empty]."""
+    histories = [[[start, UNKNOWN if timeline.before(block) else "empty", -1, 0, 0]] for _ in range(timeline.stages)]
+    for e in slots(timeline):
+        if e.block == block:
+            histories[e.slot].append([e.time, e.state, e.item, e.full, e.empty])
+    return histories
