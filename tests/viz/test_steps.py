@@ -61,6 +61,14 @@ def test_steps_are_named_from_the_top(ax):
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
 
 
+def test_panels_beside_each_other_have_one_scale():
+    _, axes = viz.figure(7, 6, nrows=2)
+    for ax, mine in zip(axes, (BOUGHT[:1], BOUGHT[2:]), strict=True):
+        steps(ax, mine, provenance=viz.Provenance.modelled("a test"), beside=BOUGHT)
+    assert axes[0].get_xlim() == axes[1].get_xlim()
+    assert axes[0].get_xlim()[0] < 0.8 and axes[0].get_xlim()[1] > 1.5
+
+
 def test_sms_that_clusters_leave_out_are_said():
     _, ax = viz.figure(7, 3)
     steps(ax, [Bought(STEPS[-1], measured(1.0), measured(0.9, sms=128))], provenance=viz.Provenance.modelled("a test"))

@@ -45,6 +45,13 @@ def test_every_kind_of_work_has_its_colour():
     assert drawn == {colour.upper() for colour in palette.WORK.values()}
 
 
+def test_the_legend_calls_work_what_it_is_told():
+    _, ax = viz.figure()
+    viz.timeline(ax, SPANS, provenance=Provenance.emulated(), names={"store": "TMA reads C"})
+    words = {text.get_text() for text in ax.get_legend().get_texts()}
+    assert words == {"load", "compute", "TMA reads C", "wait"}
+
+
 def test_an_emulated_axis_is_an_order():
     _, ax = viz.figure()
     viz.timeline(ax, SPANS, provenance=Provenance.emulated())

@@ -13,11 +13,19 @@ from ws_course.viz.provenance import Provenance, label
 COLOUR = {"faster": "#6A3885", "slower": palette.ALARM, "a tie": palette.WAITING}
 
 
-def steps(ax: Axes, bought: Sequence[Bought], *, provenance: Provenance, title: str = "") -> None:
+def steps(
+    ax: Axes,
+    bought: Sequence[Bought],
+    *,
+    provenance: Provenance,
+    title: str = "",
+    beside: Sequence[Bought] = (),
+) -> None:
     """Draw one horizontal bar a step, from 1 (no change) to its speed-up, the first step at the top.
 
     The whisker is the uncertainty of both medians together: where it reaches 1 the step is a tie, which is hatched and
-    said. Raises ``ValueError`` when there is no step.
+    said. ``beside`` are the steps of the panels next to this one: all panels then have one scale. Raises ``ValueError``
+    when there is no step.
     """
     if not bought:
         raise ValueError("there is no step to draw: the record has no pair of kernels at this occupancy")
@@ -37,8 +45,8 @@ def steps(ax: Axes, bought: Sequence[Bought], *, provenance: Provenance, title: 
     ax.set_yticks(range(len(bought)), [f"{one.step.what}\n{one.step.short}{_sms(one)}" for one in bought])
     ax.tick_params(axis="y", labelsize=palette.SMALL_SIZE)
     ax.set_ylim(len(bought) - 0.5, -0.5)
-    low = min(1.0, *(one.speedup - one.uncertainty for one in bought))
-    high = max(1.0, *(one.speedup + one.uncertainty for one in bought))
+    low = min(1.0, *(one.speedup - one.uncertainty for one in (*bought, *beside)))
+    high = max(1.0, *(one.speedup + one.uncertainty for one in (*bought, *beside)))
     room = max(high - low, 0.05)
     ax.set_xlim(low - 0.06 * room, high + 0.28 * room)  # the words at the ends of the bars need the rest
     ax.set_xlabel(
