@@ -166,6 +166,7 @@ def test_emulate_takes_constants(capsys, source, tmp_path):
         (["--grid", "4", "--block", "64", *ADD_ARGS, "-D", "9=1"], "NAME=VALUE"),
         (["--grid", "4", "--block", "64", *ADD_ARGS, "--out", "no/such/folder/out.npz"], "no folder"),
         (["--grid", "4", "--block", "64", *ADD_ARGS, "--out", "."], "is a folder"),
+        (["--grid", "4", "--block", "64", *ADD_ARGS, "--out", "x" * 300], "no file can be written there"),
         (["--grid", "4", "--block", "64", *ADD_ARGS, "--timeout", "0"], "more than 0"),
         (["--grid", "4", "--block", "64", *ADD_ARGS, "--timeout", "nan"], "more than 0"),
         (["--grid", "4", "--block", "64", "--arg", "in:f16[2]=70000"], "is no f16"),
@@ -230,6 +231,7 @@ def test_check_judges_a_file_and_finds_what_is_wrong_with_it(capsys, source):
         (["tile_04_pipeline_roles", "-D", "STAGES=two"], "STAGES=two: a constant of a tile kernel is an integer"),
         (["tile_00_one_buffer", "--tiles", "-1"], "a number of tiles is 0 or more"),
         (["tile_00_one_buffer", "--tiles", "some"], "write integers"),
+        (["tile_00_one_buffer", "--tiles", "1,99999999999999"], "give fewer with --tiles"),
         (["no_such.cu"], "cannot read no_such.cu"),
     ],
 )
@@ -246,6 +248,13 @@ def test_what_needs_a_gpu_says_so(capsys):
         assert code == 1 and "doctor" in err
 
 
+def test_record_says_how_it_is_called(capsys):
+    code, out, _ = run(capsys, "record", "--help")
+    assert code == 0 and out.startswith("usage: ws-course record") and "hopper-ladder" in out
+    code, _, err = run(capsys, "record", "no-such-set")
+    assert code == 2 and "ws-course record: error" in err and "no-such-set" in err
+
+
 def test_exercises_are_up_to_date(capsys, monkeypatch):
     monkeypatch.chdir(Path(__file__).parents[1])
     code, out, err = run(capsys, "exercises", "--check")
@@ -259,6 +268,9 @@ def test_trace_tells_what_each_warp_did_and_exports_it(capsys, tmp_path):
     assert re.search(r"warp 0 +loader +load 4", out) and re.search(r"warp 7 +storer +store 4", out)
     trace = json.loads((tmp_path / "order.json").read_text())
     assert trace["otherData"]["provenance"] == "emulated order"
+    again = tmp_path / "again.json"
+    code, _, _ = run(capsys, "trace", *words, "--keep", "9:10", "--perfetto", str(again))
+    assert code == 2 and not again.exists(), "what cannot run leaves no empty file"
     code, out, _ = run(capsys, "trace", *words, "--grid", "2", "--keep", "1:2")
     assert code == 0 and "CTA 1" not in out and re.search(r"loader +load 1", out)
 
@@ -272,6 +284,10 @@ def test_trace_tells_what_each_warp_did_and_exports_it(capsys, tmp_path):
         (["tile_00_one_buffer", "--keep", "4:4"], "say which tiles"),
         (["tile_00_one_buffer", "--tiles", "-1"], "a number of tiles is 0 or more"),
         (["tile_00_one_buffer", "--perfetto", "no/such/folder.json"], "there is no folder no/such"),
+        (["tile_00_one_buffer", "--perfetto", "."], "--perfetto . is a folder: name a file in it"),
+        (["tile_00_one_buffer", "--perfetto", "x" * 300], "no file can be written there (File name too long)"),
+        (["tile_00_one_buffer", "--tiles", "99999999999999"], "give fewer with --tiles"),
+        (["tile_00_one_buffer", "--keep", "100:200"], "6 tiles on 1 CTA are tiles 0 to 5 of a CTA"),
         (["tile_11_cluster_multicast", "-D", "SHARE=3"], "one matrix of B"),
     ],
 )

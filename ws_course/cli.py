@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ws_course.kernels.catalog import KernelSpec
+    from ws_course.problem import TileProblem
     from ws_course.runtime import Kernel
 
 OK, FAILED, USAGE, FAULTS = 0, 1, 2, 3
@@ -166,10 +167,7 @@ def _emulate(arguments: argparse.Namespace) -> int:
 
     if arguments.seeds < 1:
         raise UsageError(f"--seeds {arguments.seeds}: at least one schedule has to be tried")
-    if arguments.out and not arguments.out.parent.is_dir():
-        raise UsageError(f"--out {arguments.out}: there is no folder {arguments.out.parent}")
-    if arguments.out and arguments.out.is_dir():
-        raise UsageError(f"--out {arguments.out} is a folder: name a file in it")
+    _expect_writable("--out", arguments.out)
     if not 0 < arguments.timeout <= 3600:
         raise UsageError(f"--timeout {arguments.timeout:g}: give more than 0 and at most 3600 seconds")
     kernel = _kernel(arguments.file, arguments.entry, _defines(arguments))
@@ -215,7 +213,7 @@ def _check(arguments: argparse.Namespace) -> int:
     try:
         usual = catalog.LADDER[0] if own else catalog.get(arguments.kernel)
         of_problem, numbers, defines = _constants(usual, arguments)
-        problems = [TileProblem(tiles, **of_problem) for tiles in arguments.tiles]
+        problems = [_affordable(TileProblem(tiles, **of_problem)) for tiles in arguments.tiles]
         if own:
             verdict = check(_kernel(Path(arguments.kernel), arguments.entry, defines), problems, **how)
         else:
@@ -236,13 +234,13 @@ def _trace(arguments: argparse.Namespace) -> int:
     from ws_course.trace.run import timeline
     from ws_course.trace.summary import summary
 
-    if arguments.perfetto and not arguments.perfetto.parent.is_dir():
-        raise UsageError(f"--perfetto {arguments.perfetto}: there is no folder {arguments.perfetto.parent}")
+    _expect_writable("--perfetto", arguments.perfetto)
     how = {name: getattr(arguments, name) for name in ("grid", "keep", "backend")}
     try:
         spec = catalog.get(arguments.kernel)
         of_problem, numbers, _ = _constants(spec, arguments)
-        found = timeline(spec, TileProblem(arguments.tiles, **of_problem), **how, **numbers)
+        problem = _affordable(TileProblem(arguments.tiles, **of_problem))
+        found = timeline(spec, problem, **how, **numbers)
     except KeyError as error:
         raise UsageError(error.args[0]) from error
     except (ValueError, TypeError) as error:
@@ -261,13 +259,46 @@ def _trace(arguments: argparse.Namespace) -> int:
 def _record(arguments: argparse.Namespace) -> int:
     from ws_course.bench.__main__ import main as record
 
-    return record(arguments.rest)
+    return record(arguments.rest, "ws-course record")
 
 
 def _exercises(arguments: argparse.Namespace) -> int:
     from ws_course.grading import generate
 
     return generate.main(arguments.rest)
+
+
+def _expect_writable(option: str, path: Path | None) -> None:
+    """Raise ``UsageError`` where no file can be written, before anything runs whose result would be lost."""
+    if path is None:
+        return
+    try:
+        if not path.parent.is_dir():
+            raise UsageError(f"{option} {path}: there is no folder {path.parent}")
+        if path.is_dir():
+            raise UsageError(f"{option} {path} is a folder: name a file in it")
+        new = not path.exists()
+        if new or path.is_file():  # not a terminal or a pipe: opening one may already do something
+            path.open("ab").close()
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"{option} {path}: no file can be written there ({error.strerror}): name one in a folder of your own"
+        ) from error
+
+
+def _affordable(problem: TileProblem) -> TileProblem:
+    """Return a problem whose arrays fit in memory; raise ``UsageError`` before they are made."""
+    from ws_course.runtime.argspec import LIMIT
+
+    size = problem.bytes  # of A, B and C
+    if size > 3 * LIMIT:
+        raise UsageError(
+            f"{problem.tiles} tiles of {problem.tile} x {problem.tile} take {size / 2**30:.0f} GiB, and at most "
+            f"{3 * LIMIT >> 30} GiB are allowed here: give fewer with --tiles, or smaller ones with -D TILE"
+        )
+    return problem
 
 
 def _defines(arguments: argparse.Namespace) -> dict[str, str]:

@@ -1,11 +1,14 @@
 """Exports are valid Trace Event Format: required fields, microseconds, one process a CTA, one thread a warp."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ws_course.problem import TileProblem
 from ws_course.runtime import Span
+from ws_course.trace import store
 from ws_course.trace.perfetto import perfetto, write
 from ws_course.trace.run import timeline
 from ws_course.trace.timeline import Timeline
@@ -83,3 +86,23 @@ def test_an_emulated_order_is_exported_as_one(name):
     assert "not a time" in trace["otherData"]["unit"] and trace["otherData"]["provenance"] == "emulated order"
     assert all("emulated order" in value for (kind, *_), value in named.items() if kind == "process_name")
     assert len(work) == len(order.spans) and max(e["ts"] + e["dur"] for e in work) == max(s.end for s in order.spans)
+
+
+def test_facts_cannot_take_the_place_of_what_the_format_says():
+    facts = {"title": "another", "unit": "s", "kernel": "k", "params": {}, "provenance": "measured now", "note": 1}
+    other = perfetto(replace(MEASURED, facts=facts))["otherData"]
+    assert (other["title"], other["unit"], other["kernel"]) == ("ring", "us", "tile_05_mbarrier_ring")
+    assert other["provenance"] == MEASURED.label and other["params"] == {"STAGES": 3} and other["note"] == 1
+
+
+def test_numbers_of_numpy_are_exported_and_kept(tmp_path):
+    n = np.int64
+    spans = [Span(n(0), n(4), "compute", n(500), np.float32(1750), n(24)), Span(0, 0, "load", 0, 250, 24)]
+    facts = {"device": {"name": "NVIDIA Testing 1"}, "date": "2000-01-01", "clock": {"sms": {n(0): n(17)}},
+             "times": np.arange(3), "pair": (n(1), [n(2)])}  # fmt: skip
+    timeline = Timeline("ring", spans, MEASURED.label, "ns", n(3), "k", {"STAGES": n(3)}, facts)
+    trace = json.loads(write(timeline, tmp_path / "trace.json").read_text())
+    assert [event["ts"] for event in trace["traceEvents"] if event["ph"] == "X"] == [0, 0.5]
+    assert trace["otherData"]["times"] == [0, 1, 2] and trace["otherData"]["pair"] == [1, [2]]
+    assert "CTA 0 on SM 17" in json.dumps(trace)
+    assert store.read(store.save(timeline, tmp_path / "kept.json")).spans == (spans[1], spans[0])

@@ -1,11 +1,14 @@
 """A timeline says what it shows, and keeps the piece of a run that was asked for."""
 
+from itertools import pairwise
+
 import pytest
 
 from ws_course import device
 from ws_course.problem import TileProblem
 from ws_course.runtime import BackendError, Launch, Span, Window
 from ws_course.trace.run import aligned, kept, timeline, window_of
+from ws_course.trace.slots import slots
 from ws_course.trace.timeline import TICKS
 
 SMALL = TileProblem(6, tile=32)
@@ -60,6 +63,45 @@ def test_which_tiles_belong_to_a_piece():
     for wrong in (range(4, 4), range(0, 8, 2), range(-1, 3)):
         with pytest.raises(ValueError, match=r"range\(24, 32\)"):
             window_of(wrong, launch)
+
+
+@pytest.mark.parametrize("wrong", [(1, 2), slice(1, 2), [1]])
+def test_what_is_no_range_is_no_piece(wrong):
+    with pytest.raises(ValueError, match=r"range\(24, 32\)"):
+        window_of(wrong, Launch(grid=1, block=32))
+
+
+def test_a_piece_that_reaches_beyond_32_bits_ends_with_the_run():
+    assert window_of(range(1, 2**40), Launch(grid=4, block=32)) == Window(blocks=1, first=4, last=2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    "tiles, keep, says",
+    [
+        (6, range(3, 9), "6 tiles on 2 CTAs are tiles 0 to 2"),
+        (1, range(1, 2), "tile 0 alone"),
+        (0, range(1), "has none"),
+    ],
+)
+def test_tiles_that_no_cta_has_cannot_be_kept(tiles, keep, says):
+    with pytest.raises(ValueError, match=says):
+        timeline("tile_00_one_buffer", TileProblem(tiles, tile=32), backend="emulator", grid=2, keep=keep)
+
+
+def test_an_unknown_backend_is_named():
+    with pytest.raises(ValueError, match='"auto", "gpu" or "emulator"'):
+        timeline("tile_00_one_buffer", SMALL, backend="x")
+
+
+def test_a_piece_that_begins_in_the_middle_of_a_round_shows_the_slots_of_the_run():
+    piece = timeline("tile_06_bulk_copy", TileProblem(8, tile=32), backend="emulator", keep=range(2, 5), STAGES=3)
+    filled = {event.item: event.slot for event in slots(piece) if event.state == "filling"}
+    assert filled == {2: 2, 3: 0, 4: 1}
+    loader = [span for span in piece.spans if span.warp == 0]
+    for wait, load in pairwise(loader):  # the kernel's own words: it waits for the slot that it fills
+        if wait.work == "wait" and load.work == "load" and "empty[" in wait.name:
+            assert f"empty[{filled[load.item]}]" in wait.name
+    assert any("empty[0]" in span.name for span in loader)
 
 
 def test_waits_at_the_edge_of_a_piece_are_left_out():

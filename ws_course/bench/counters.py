@@ -7,6 +7,7 @@ launch runs many times over, with caches flushed in between: its time is no meas
 
 from __future__ import annotations
 
+import argparse
 import csv
 import datetime
 import io
@@ -522,12 +523,18 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--launch"]:
         _launch(*arguments[1:])
         return 0
+    parser = argparse.ArgumentParser(
+        prog="python -m ws_course.bench.counters", description="Count what the kernels do on this GPU, with ncu."
+    )
+    parser.add_argument("path", nargs="?", metavar="PATH", help="where to write (default: among the package's records)")
+    parser.add_argument("log", nargs="?", metavar="LOG", help="where the profiler's own output goes, besides")
+    asked = parser.parse_args(arguments)
     try:
-        counters = count(keep=arguments[1] if len(arguments) > 1 else None)
+        counters = count(keep=asked.log)
     except RuntimeError as error:  # no profiler, or no GPU: the message has the fix
-        print(error, file=sys.stderr)
+        print(f"ws_course.bench.counters: {error}", file=sys.stderr)
         return 1
-    path = counters.save(arguments[0] if arguments else FOLDER / f"{slug(str(counters.device['name']))}.json")
+    path = counters.save(asked.path or FOLDER / f"{slug(str(counters.device['name']))}.json")
     print(text(counters), f"written to {path}", sep="\n")
     return 0
 

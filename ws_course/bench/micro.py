@@ -22,6 +22,7 @@ from statistics import median
 import numpy as np
 
 from ws_course import device
+from ws_course.bench import command
 from ws_course.bench.record import RECORDS, slug
 from ws_course.bench.timing import interleaved
 from ws_course.build import nvrtc
@@ -392,8 +393,12 @@ def _clocks() -> dict[str, str]:
     return dict(zip(names, (value.strip() for value in done.stdout.split(",")), strict=False))
 
 
-if __name__ == "__main__":
+def _record(path: str | None) -> None:
     micro = measure()
-    print(micro.save(sys.argv[1] if len(sys.argv) > 1 else FOLDER / f"{slug(str(micro.device['name']))}.json"))
+    print(micro.save(path or FOLDER / f"{slug(str(micro.device['name']))}.json"))
     for line in (*micro.streams, *micro.products):
         print(*(value for name, value in asdict(line).items() if name != "times_ms"), f"{line.ms:.4f} ms")
+
+
+if __name__ == "__main__":
+    sys.exit(command.run("ws_course.bench.micro", "Measure what memory and products cost apart.", _record))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from statistics import median
 import numpy as np
 
 from ws_course import device
+from ws_course.bench import command
 from ws_course.bench.record import RECORDS, slug
 from ws_course.build import nvrtc
 from ws_course.kernels import catalog
@@ -219,8 +221,12 @@ def chain(size: int) -> np.ndarray:
     return places
 
 
-if __name__ == "__main__":
+def _record(path: str | None) -> None:
     probes = measure()
-    print(probes.save(FOLDER / f"{slug(str(probes.device['name']))}.json"))
+    print(probes.save(path or FOLDER / f"{slug(str(probes.device['name']))}.json"))
     for line in (*probes.latencies, *probes.luck):
         print({name: value for name, value in asdict(line).items() if name != "source"})
+
+
+if __name__ == "__main__":
+    sys.exit(command.run("ws_course.bench.probes", "Measure latencies, and races that go unnoticed.", _record))

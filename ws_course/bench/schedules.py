@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from statistics import median
 import numpy as np
 
 from ws_course import device
+from ws_course.bench import command
 from ws_course.bench.record import RECORDS, slug
 from ws_course.bench.timing import interleaved
 from ws_course.build import nvrtc
@@ -239,11 +241,15 @@ def _check(run: Run, fire: Callable[[], None], done: object, counter: object) ->
             raise RuntimeError(f"{run.tiles} tiles {run.pattern} by {run.schedule!r}: not every tile once, or no reset")
 
 
-if __name__ == "__main__":
-    import sys
-
+def _record(path: str | None) -> None:
     found = measure()
-    print(found.save(sys.argv[1] if len(sys.argv) > 1 else FOLDER / f"{slug(str(found.device['name']))}.json"))
+    print(found.save(path or FOLDER / f"{slug(str(found.device['name']))}.json"))
     for run in found.runs:
         what = f"{run.pattern:16}{run.tiles:>6} tiles  {run.schedule:18}"
         print(f"{what}{run.median_ms:8.4f} ms  spread {run.spread:.1%}")
+
+
+if __name__ == "__main__":
+    sys.exit(
+        command.run("ws_course.bench.schedules", "Measure static and dynamic schedules on unequal tiles.", _record)
+    )

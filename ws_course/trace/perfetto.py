@@ -43,12 +43,12 @@ def perfetto(timeline: Timeline) -> dict[str, object]:
         "traceEvents": [*_names(timeline), *work],
         "displayTimeUnit": "ns",
         "otherData": {
+            **timeline.facts,  # first: a fact called "title" is not the title
             "title": timeline.title,
             "provenance": timeline.label,
             "unit": "1 us shown is 1 tick: an order, not a time" if ordered else "us",
             "kernel": timeline.kernel,
             "params": dict(timeline.params),
-            **timeline.facts,
         },
     }
 

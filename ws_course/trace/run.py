@@ -8,7 +8,7 @@ from ws_course import device
 from ws_course.kernels import catalog
 from ws_course.kernels.catalog import KernelSpec
 from ws_course.problem import TileProblem
-from ws_course.runtime import Kernel, Result, Span, Window, gpu, tiles
+from ws_course.runtime import Kernel, Result, Span, Window, backends, gpu, tiles
 from ws_course.runtime.launch import Launch
 from ws_course.trace.timeline import TICKS, Timeline
 
@@ -30,15 +30,16 @@ def timeline(
     ``kernel`` is an entry or its name, ``params`` its constants; TILE, INTENSITY and SHARE come from the problem.
     ``backend`` is "emulator", "gpu" or "auto" (the GPU, where there is one). ``grid`` counts CTAs: by default one (or
     one cluster) in the emulator, and one for each SM of a GPU, in whole clusters. ``keep=range(24, 32)`` keeps the 24th
-    to the 31st tile of the first CTA (or cluster) and nothing else: a piece of the steady state of a long run. Start at
-    a multiple of STAGES, so that tiles and ring slots still agree. On a GPU tracing takes time of its own, and spans of
-    waiting are the gaps between marked work (:func:`ws_course.runtime.spans.decode`).
+    to the 31st tile of the first CTA (or cluster) and nothing else: a piece of the steady state of a long run. Which
+    slot of the ring its first tile goes through, :meth:`Timeline.before` knows. On a GPU tracing takes time of its own,
+    and spans of waiting are the gaps between marked work (:func:`ws_course.runtime.spans.decode`).
 
     ``facts`` of the answer holds "problem", "launch", "keep" where only a piece was kept, and on a GPU "device" (its
     name), "seconds" (of the traced launch) and "clock" (:meth:`ws_course.runtime.spans.Trace.facts`). Raises
     ``RuntimeError`` with the faults if there are any, ``ValueError`` for a cluster whose CTAs would share no matrix of
-    B, ``BackendError`` where the backend is missing.
+    B, for tiles to keep that no CTA has and for an unknown backend, ``BackendError`` where the backend is missing.
     """
+    backends.get(backend)
     spec = catalog.get(kernel) if isinstance(kernel, str) else kernel
     if backend == "auto":
         backend = "gpu" if device.has_gpu() else "emulator"
@@ -53,6 +54,8 @@ def timeline(
         grid = cluster if backend == "emulator" else max(1, gpu.first_gpu().sms // cluster) * cluster
     launch = Launch(grid, spec.block(**constants), cluster, spec.smem(**constants))
     window = window_of(keep, launch)
+    if keep is not None and window.first >= problem.tiles:
+        raise ValueError(f"keep={keep}: there is no such tile: {_tiles_of_a_cta(problem.tiles, launch.blocks)}")
     result = Kernel(spec.source, spec.name, spec.path.name, spec.defines(**constants)).run(
         *tiles.arguments(spec, *problem.inputs(), problem.output()),
         grid=launch.grid,
@@ -90,10 +93,20 @@ def window_of(keep: range | None, launch: Launch) -> Window:
     """Return the window of :func:`timeline`'s ``keep``: tile n of CTA c is tile ``c + n * grid`` of the problem."""
     if keep is None:
         return Window()
-    if keep.step != 1 or not 0 <= keep.start < keep.stop:
+    if not isinstance(keep, range) or keep.step != 1 or not 0 <= keep.start < keep.stop:
         raise ValueError(f"keep={keep}: say which tiles of a CTA, such as range(24, 32)")
     blocks = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
-    return Window(blocks=blocks, first=keep.start * launch.blocks, last=keep.stop * launch.blocks)
+    first, last = (min(n * launch.blocks, Window().last) for n in (keep.start, keep.stop))
+    return Window(blocks=blocks, first=first, last=last)
+
+
+def _tiles_of_a_cta(tiles: int, grid: int) -> str:
+    """Return in words which tiles there are to keep."""
+    if not tiles:
+        return "the problem has none"
+    last = -(-tiles // grid) - 1
+    numbers = f"tiles 0 to {last}" if last else "tile 0 alone"
+    return f"{tiles} tile{'s' if tiles > 1 else ''} on {grid} CTA{'s' if grid > 1 else ''} are {numbers} of a CTA"
 
 
 def kept(spans: tuple[Span, ...], window: Window) -> tuple[Span, ...]:

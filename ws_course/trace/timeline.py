@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from ws_course.runtime.result import Span
 
@@ -19,7 +21,8 @@ class Timeline:
     2026-11-29)", "measured now (…)" or "modelled (…)". The n-th tile of a CTA (0-based, in the order of its ``item``
     numbers) goes through ring slot ``n % stages``; ``stages`` is 0 for a kernel without a ring. ``kernel`` and
     ``params`` name what ran; ``facts`` holds whatever else is known: the problem, the launch, the device,
-    its clock, what tracing cost. Where only some tiles of each CTA were kept, ``facts["keep"]`` says which.
+    its clock, what tracing cost. Where only some tiles of each CTA were kept, ``facts["keep"]`` says which. NumPy
+    numbers and arrays become those of Python, which every file format knows.
     """
 
     title: str
@@ -30,6 +33,11 @@ class Timeline:
     kernel: str = ""
     params: Mapping[str, int] = field(default_factory=dict)
     facts: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "spans", tuple(_plain_span(span) for span in self.spans))
+        for name in ("stages", "params", "facts"):
+            object.__setattr__(self, name, _plain(getattr(self, name)))
 
     @property
     def is_piece(self) -> bool:
@@ -49,3 +57,20 @@ class Timeline:
         if block in skipped:
             return skipped[block] + (-skipped[block] % self.stages if self.stages else 0)
         return self.facts.get("before", {}).get(block, self.facts["keep"][0])
+
+
+def _plain_span(span: Span) -> Span:
+    numbers = {name: getattr(span, name) for name in ("block", "warp", "start", "end", "item")}
+    if not any(isinstance(number, np.generic) for number in numbers.values()):
+        return span
+    return replace(span, **{name: _plain(number) for name, number in numbers.items()})
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(inner) for key, inner in value.items()}
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
