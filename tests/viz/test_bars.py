@@ -98,3 +98,11 @@ def test_whiskers_are_drawn_only_where_there_is_spread():
 def test_rungs_have_markers_of_their_own():
     shapes = [rungs.marker(spec.name) for spec in catalog.LADDER]
     assert len(set(shapes)) == len(shapes) and rungs.marker("mine") not in shapes
+
+
+def test_a_hatched_bar_is_set_apart_and_its_text_stays_readable():
+    _, ax = viz.figure()
+    viz.ladder(ax, [Bar("a", 0.4, series="one", hatch="xx"), Bar("b", 0.3, series="two")], provenance=SOURCE)
+    assert [patch.get_width() for patch in ax.patches if patch.get_hatch()] == [0.4]
+    cased = {text.get_text() for text in ax.texts if text.get_path_effects()}
+    assert cased == {"one"}

@@ -23,7 +23,7 @@ class Bar:
 
     ``value``, ``low`` and ``high`` share a unit (milliseconds in a ladder); ``low`` and ``high`` are ``None`` for one
     number without spread. Bars of one name are drawn next to each other. ``hidden`` keeps the place and shows a
-    question mark: the reader predicts first.
+    question mark: the reader predicts first. ``hatch`` is Matplotlib's pattern for a bar that a ladder sets apart.
     """
 
     name: str
@@ -33,17 +33,24 @@ class Bar:
     series: str = ""
     colour: str = ""
     hidden: bool = False
+    hatch: str = ""
 
     @classmethod
     def from_times(
-        cls, name: str, times: Sequence[float], series: str = "", colour: str = "", hidden: bool = False
+        cls,
+        name: str,
+        times: Sequence[float],
+        series: str = "",
+        colour: str = "",
+        hidden: bool = False,
+        hatch: str = "",
     ) -> Bar:
         """Summarise repetitions as median and 25th to 75th percentile; raise ``ValueError`` if there is none."""
         times = np.asarray(times, dtype=float)
         if times.size == 0 or not np.isfinite(times).all():
             raise ValueError(f"{name}: a bar needs at least one repetition and only finite times, not {times.tolist()}")
         low, middle, high = np.percentile(times, (25, 50, 75))
-        return cls(name, float(middle), float(low), float(high), series, colour, hidden)
+        return cls(name, float(middle), float(low), float(high), series, colour, hidden, hatch)
 
     @classmethod
     def of(cls, measurement: Measurement, series: str = "", hidden: bool = False) -> Bar:
@@ -84,12 +91,16 @@ def ladder(
             ax.annotate("" if bar.name in guesses else "?", (0, y), **after, **palette.TEXT)
             continue
         ax.barh(y, bar.value, thickness, color=colour, edgecolor=palette.edge(colour), linewidth=0.8)
+        on = palette.text_on(colour)
+        if bar.hatch:
+            ax.barh(y, bar.value, thickness, fill=False, edgecolor=on, linewidth=0, hatch=bar.hatch, alpha=0.5)
         _whisker(ax, bar, y)
         share = f"  ({limit_ms / bar.value:.0%})" if limit_ms else ""
         clear = max(bar.end, limit_ms or 0, guesses.get(bar.name, 0))
         ax.annotate(f"{bar.value:.3f} ms{share}", (clear, y), **after, **palette.SMALL)
         if bar.series:
-            ax.annotate(bar.series, (0, y), **after, fontsize=palette.SMALL_SIZE, color=palette.text_on(colour))
+            casing = palette.outlined(colour, 5) if bar.hatch else None
+            ax.annotate(bar.series, (0, y), **after, fontsize=palette.SMALL_SIZE, color=on, path_effects=casing)
     for name, guess in guesses.items():
         y = names.index(name)
         ax.barh(

@@ -97,6 +97,6 @@ def title(ax: Axes, text: str, pad: float = 10) -> None:
     ax.set_title(text, loc="left", fontsize=TITLE_SIZE, fontweight="bold", color=INK, pad=pad)
 
 
-def outlined() -> list[withStroke]:
-    """Return the path effect that keeps ink readable across dark bars: a thin casing of paper."""
-    return [withStroke(linewidth=2.4, foreground=PAPER)]
+def outlined(colour: str = PAPER, points: float = 2.4) -> list[withStroke]:
+    """Return the path effect that keeps ink readable across dark bars or a hatch: a casing of ``colour``."""
+    return [withStroke(linewidth=points, foreground=colour)]
