@@ -498,6 +498,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) take(int* who) {
             "different numbers",
         ),
         ("if (threadIdx.x < 128) ws::setmaxnreg_dec<24>(); else ws::setmaxnreg_inc<240>();", 384, "", ""),
+        ("if (threadIdx.x < 128) ws::setmaxnreg_dec<240>();", 384, "launch-error", "dec never adds"),
+        ("ws::setmaxnreg_inc<232>();\n  ws::setmaxnreg_dec<24>();\n  ws::setmaxnreg_inc<32>();", 256, "", ""),
     ],
 )
 def test_setmaxnreg_is_for_whole_warpgroups_and_waits_for_registers(body, threads, kind, said):

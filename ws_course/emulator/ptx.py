@@ -409,10 +409,15 @@ def _st_async(s: Statement, name: str, o: list[str]) -> str:
 
 
 @_known(
-    r"fence\.proxy\.async(\.(global|shared::(cta|cluster)))?|fence\.proxy\.async::generic\..*|fence\.mbarrier_init\.release\.cluster"
+    r"fence\.proxy\.async(\.(global|shared::(cta|cluster)))?|fence\.proxy\.async::generic\..*"
 )
 def _fence_proxy(s: Statement, name: str, o: list[str]) -> str:
     return f"ws_emu::fence_proxy_async({W});"
+
+
+@_known(r"fence\.mbarrier_init\.release\.cluster")
+def _fence_mbarrier_init(s: Statement, name: str, o: list[str]) -> str:
+    return f"ws_emu::fence_proxy_async({W}), ws_emu::thread_fence({W});"
 
 
 @_known(r"fence(\.(sc|acq_rel|acquire|release))?\.(cta|cluster|gpu|sys)|membar\.(cta|gl|sys)")

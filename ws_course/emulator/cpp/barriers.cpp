@@ -237,6 +237,7 @@ struct ClusterBarrier {
   unsigned arrived = 0;
   std::uint64_t round = 0;
   Meeting meeting;
+  Knowledge fenced;  // what a fence before a relaxed arrival has made visible
   Clocks completed;
   std::vector<Thread*> waiting;
   std::map<Agent, std::uint64_t> came;  // in which round a thread has arrived and not yet waited
@@ -253,6 +254,8 @@ void try_complete_cluster(unsigned cluster) {
   ClusterBarrier& b = cluster_barriers[cluster];
   if (!b.arrived || b.arrived < cluster_alive(cluster)) return;
   b.completed = b.meeting.freeze();
+  b.completed.know.join(b.fenced);
+  b.fenced = Knowledge{};
   b.completed_time = b.time;
   b.arrived = 0;
   ++b.round;
@@ -276,6 +279,7 @@ void cluster_arrive(bool releases, Where w) {
   ++b.arrived;
   b.time = std::max(b.time, t->time);
   if (releases) release_to(b.meeting, t);
+  else b.fenced.join(t->clocks.fenced);
   try_complete_cluster(cluster);
 }
 void cluster_wait(Where w) {
@@ -357,7 +361,8 @@ bool only_follows(const Thread* t) {
     unsigned missing = r.mask & ~r.here & lanes_alive(block, warp);
     for (unsigned lane = 0; lane < 32; ++lane)
       if (missing >> lane & 1 && !at_mbarrier(block.threads[warp * 32 + lane])) return false;
-    return missing;
+    // One elected lane, or a few, and the rest of the warp behind it. Otherwise it is a branch that lanes have left.
+    return missing && __builtin_popcount(missing) * 8 <= __builtin_popcount(r.here);
   }
   auto explained = [&](const Block& b, bool& lanes) {
     for (const Thread& m : b.threads) {
@@ -367,6 +372,13 @@ bool only_follows(const Thread* t) {
     }
     return true;
   };
+  // Whoever is missing at the mbarrier is here: each waits for the other, and a block barrier in a role's branch is the cause.
+  for (const Block& other : world.blocks) {
+    unsigned here = 0;
+    for (const Thread& m : other.threads) here += m.has_role && m.state != State::finished && m.wait.object == t->wait.object;
+    for (const Thread& m : other.threads)
+      if (here && here % 32 == 0 && m.state != State::finished && at_mbarrier(m) && !is_register_wait(&m) && mbarrier_missing(m.wait.object) == here) return false;
+  }
   bool lanes = false;
   if (t->wait.object == &block.barriers[0]) return explained(block, lanes) && lanes;
   for (auto& [cluster, b] : cluster_barriers) {

@@ -329,7 +329,8 @@ void set_max_registers(int count, bool increase, Where w) {
     auto [it, fresh] = f.of_warp.try_emplace(t->rank / 32, RegisterFile::Asked{at_launch, w});
     it->second.where = w;
     int& mine = it->second.count;
-    if (increase ? count < mine : count > mine)
+    // How many a thread has at launch may be fewer than at_launch (__launch_bounds__): an inc is compared with an earlier call.
+    if (increase ? !fresh && count < mine : count > mine)
       stop({"launch-error",
             text("setmaxnreg.%s to %d: %s has %d registers a thread, and %s never %s", increase ? "inc" : "dec", count,
                  who(t).c_str(), mine, increase ? "inc" : "dec", increase ? "takes away" : "adds"),

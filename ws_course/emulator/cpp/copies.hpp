@@ -10,6 +10,7 @@ bool deliver_one();         // lets one asynchronous copy that somebody may be w
 void reset_barriers();      // a new gang starts
 void settle_warp(Block& block, unsigned warp);  // a lane of it waits now
 bool is_warp_wait(const Thread* t);
+unsigned mbarrier_missing(const void* bar);
 bool only_follows(const Thread* t);
 bool is_register_wait(const Thread* t);
 void thread_left(Thread*);  // a thread has finished: barriers do not wait for it

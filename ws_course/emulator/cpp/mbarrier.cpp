@@ -75,6 +75,7 @@ void complete_if_due(MBarrier& b) {
 }
 
 void acquire(Thread* t, const MBarrier& b) {
+  t->has_role = true;
   t->clocks.join(b.completed);
   t->time = std::max(t->time, b.completed_time);
 }
@@ -261,15 +262,24 @@ const char* mbarrier_hint(const MBarrier& b, long long arrived) {
 
 }  // namespace
 
+// How many arrivals the phase still needs if nobody has come in it, else 0.
+unsigned mbarrier_missing(const void* bar) {
+  auto it = table.find(bar);
+  return it == table.end() || it->second.pending < it->second.expected ? 0 : it->second.pending;
+}
+
 // How much a wait at this barrier explains of a deadlock: a barrier that some have reached and others not, most.
 int mbarrier_priority(const void* bar) {
   auto it = table.find(bar);
-  if (it == table.end()) return 4;  // never initialised
+  if (it == table.end()) return 12;  // never initialised: no arrival can ever help
   const MBarrier& b = it->second;
   bool some = b.pending < b.expected, full = b.role && std::string(b.role) == "full";
   // Those who arrived here before have finished: no help can come. Elsewhere they only wait themselves.
   if (!some && !b.bytes && arrivers_of(b, b.owner) == Arrivers::finished) return 6;
-  return some && b.unified ? 10 : some ? 8 : b.bytes ? 7 : full ? 5 : 4;
+  if (b.bytes < 0) return 9;  // more bytes have landed than were announced
+  // A slot that was filled once and not released waits behind a barrier that nobody has ever passed.
+  bool never = !b.owner && b.phase == 0 && !b.passed_first;
+  return some && b.unified ? 10 : some ? 8 : b.bytes ? 7 : full || never ? 5 : 4;
 }
 
 // A barrier made by hand at which more threads arrive than it counts: its phases run ahead of the rounds, and what shows

@@ -54,6 +54,7 @@ struct Thread {
   std::vector<std::uint32_t> open_copies;         // cp.async not yet committed
   std::vector<std::vector<std::uint32_t>> groups;  // committed groups, oldest first
   unsigned together = 0;  // the mask that the last gathering found
+  bool has_role = false;  // it has passed a wait at an mbarrier
   std::uint64_t span_start = 0;
 };
 
