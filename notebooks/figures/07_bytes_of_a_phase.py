@@ -6,11 +6,11 @@ from ws_course.viz import palette, save
 from ws_course.viz.schematic import arrow, box, canvas, note
 
 LEFT, W, H = 1.5, 1.72, 0.5
-STATES = (("1", "0"), ("0", "32 768"), ("0", "16 384"), ("1", "0"))
+STATES = (("1", "0"), ("0", "32,768"), ("0", "16,384"), ("1", "0"))
 EVENTS = (
-    "the thread arrives\nand announces\n32 768 bytes",
-    "A has landed:\n16 384 bytes",
-    "B has landed:\n16 384 bytes",
+    "the thread arrives\nand announces\n32,768 bytes",
+    "A has landed:\n16,384 bytes",
+    "B has landed:\n16,384 bytes",
 )
 
 

@@ -36,7 +36,7 @@ def test_what_is_read_together_is_filled_and_counted():
     banks(ax, straight, ROWS, lines=8, provenance=ORIGIN, title="as stored")
     colours = [patch.get_facecolor() for patch in ax.patches]
     assert sorted(map(colours.count, set(colours))) == [4, 60]
-    assert ax.get_xlabel() == "banks; 4 of 4 pieces in the same four"
+    assert ax.get_xlabel() == "banks; 4 of 4 pieces in the same four banks"
     assert "modelled (a test)" in picture.describe()
 
 

@@ -57,7 +57,7 @@ def banks(
     ax.set_yticks([y + 0.5 for y in range(lines)], range(lines))
     ax.tick_params(length=0, labelsize=palette.SMALL_SIZE)
     most = most_in_one_place(place, read)
-    ax.set_xlabel(f"banks; {most} of {len(read)} pieces in the same four", loc="left", **palette.TEXT)
+    ax.set_xlabel(f"banks; {most} of {len(read)} pieces in the same four banks", loc="left", **palette.TEXT)
     ax.set_ylabel("line of 128 bytes", **palette.TEXT)
     palette.title(ax, title)
     label(ax, provenance)
