@@ -11,7 +11,7 @@ LAYOUTS = (("SCHEDULERS = 4", (1, 2, 3, 4)), ("SCHEDULERS = 1", (1, 5, 9, 13)))
 
 def draw():
     """Return the figure."""
-    figure, ax = canvas(8.6, 2.75, "A warp's scheduler is its number mod 4: which four warps compute?")
+    figure, ax = canvas(8.6, 2.75, "If a warp's scheduler is its number mod 4: which four warps compute?")
     for side, (name, compute) in enumerate(LAYOUTS):
         left = 0.05 + 4.4 * side
         note(ax, left + 0.05, 2.6, f"{name}: warps {', '.join(map(str, compute))} compute", strong=True)

@@ -48,9 +48,11 @@ def test_lines_go_through_the_fastest_and_points_show_all(ax):
     assert ax.get_ylim()[0] == 0 and ax.get_xlim()[1] > 64
 
 
-def test_a_claim_inside_is_named_beside_and_one_that_leaves_says_where_it_would_end(ax):
+def test_a_claim_inside_is_named_below_its_line_and_one_that_leaves_says_where_it_would_end(ax):
     words = {text.get_text(): text for text in ax.texts}
-    assert "flat" in words and "a plain copy: 4.00 TB/s" in words
+    assert "a plain copy: 4.00 TB/s" in words
+    (x, y), (_, down) = words["flat"].xy, words["flat"].xyann
+    assert 2 < x < 64 and y == 2.0 and down < 0
     leaves = words["linear\n… 64 TB/s at 64 warps"]
     x, y = leaves.xy
     assert x == pytest.approx(y) and y < ax.get_ylim()[1] < 6  # on the line, at the upper edge

@@ -39,8 +39,8 @@ def resident_warps(
 ) -> None:
     """Draw TB/s, from zero, against resident warps per SM: every measurement, and a line through each fastest one.
 
-    ``claims`` are dotted lines, by name, through points (warps per SM, TB/s): one that goes above the copy bandwidth
-    leaves the figure, which says so.
+    ``claims`` are dotted lines, by name, through points (warps per SM, TB/s). The name stands below the line; one that
+    goes above the copy bandwidth leaves the figure, which says so.
     """
     palette.dress(ax, grid="y")
     limit = record.limits["copy_gb_s"] / 1000
@@ -58,14 +58,15 @@ def resident_warps(
     ends.append((limit, f"a plain copy: {limit:.2f} TB/s", palette.LIMIT, ""))
     for name, points in (claims or {}).items():
         ax.plot(*zip(*points, strict=True), color=palette.ALARM, linestyle=(0, (1.2, 1.6)), linewidth=2)
-        x, y = points[-1]
+        (x0, y0), (x, y) = points[-2:]
+        ink = {**palette.SMALL, "color": palette.ALARM}
         if y <= top:
-            ends.append((y, name, palette.ALARM, ""))
+            below = {"xytext": (0, -4), "textcoords": "offset points", "ha": "center", "va": "top"}
+            ax.annotate(name, (0.6 * x0 + 0.4 * x, 0.6 * y0 + 0.4 * y), **below, **ink)
             continue
-        (x0, y0), leaves = points[-2], 0.985 * top
+        leaves = 0.985 * top
         at = x0 + (x - x0) * (leaves - y0) / (y - y0)
         words = f"{name}\n… {y:.0f} TB/s at {x:g} warps"
-        ink = {**palette.SMALL, "color": palette.ALARM}
         ax.annotate(words, (at, leaves), xytext=(7, 0), textcoords="offset points", va="top", **ink)
     heights = spread_out([y for y, *_ in ends], gap=0.07 * top)
     beside = ax.get_yaxis_transform()
@@ -73,12 +74,11 @@ def resident_warps(
         if shape:
             dot = {"color": colour, "markeredgecolor": palette.edge(colour), "markersize": 6, "clip_on": False}
             ax.plot(1.025, at, shape, transform=beside, **dot)
-        ink = {**palette.SMALL, "color": palette.ALARM if colour == palette.ALARM else palette.INK}
-        ax.annotate(name, (1.045, at), xycoords=beside, va="center", annotation_clip=False, **ink)
+        ax.annotate(name, (1.045, at), xycoords=beside, va="center", annotation_clip=False, **palette.SMALL)
     ax.set_xlim(0, 65)
     ax.set_xticks([1, 8, 16, 24, 32, 40, 48, 56, 64])
     ax.set_ylim(0, top)
-    ax.set_xlabel("resident warps per SM", loc="left", **palette.TEXT)
+    ax.set_xlabel("resident warps per SM (faint: CTAs of other sizes, slower)", loc="left", **palette.TEXT)
     ax.set_ylabel("TB/s, read and written", **palette.TEXT)
     palette.title(ax, title)
     label(ax, provenance)
