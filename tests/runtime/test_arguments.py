@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ws_course.build.signature import Parameter
+from ws_course.runtime import TensorMap
 from ws_course.runtime.arguments import Array, Value, bind
 
 IN, OUT = Parameter("in", "f", 4), Parameter("inout", "f", 4)
@@ -76,3 +77,20 @@ def test_arrays_that_overlap_in_part_are_refused():
     with pytest.raises(ValueError, match="overlaps"):
         bind([IN, OUT], [x[:6], x[2:]], "k")
     bind([IN, OUT], [x[:4], x[4:]], "k")
+
+
+MAP = Parameter("value", "x", 128)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((2, 4), np.float32), np.zeros(32, np.float32), None, [1.0], 7])
+def test_a_tensor_map_is_asked_for_by_name(wrong):
+    """An array of 128 bytes is not taken for the bytes of a map."""
+    with pytest.raises(TypeError, match=r"takes a tensor map, not \w+: pass ws_course.runtime.TensorMap\(array, box\)"):
+        bind([MAP], [wrong], "k")
+
+
+def test_a_struct_of_the_size_of_a_map_is_still_a_struct():
+    struct = np.zeros((), [("numbers", "<f4", 32)])[()]
+    assert bind([MAP], [struct], "k").arguments == (Value(bytes(128)),)
+    array = np.zeros((8, 32), np.float32)
+    assert bind([MAP], [TensorMap(array, (8, 32))], "k").arrays[0] is array

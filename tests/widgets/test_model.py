@@ -77,6 +77,29 @@ def test_the_still_form_is_a_picture_with_words(machine):
     assert "Modelled:" in metadata["image/png"]["alt"]
 
 
+def test_what_does_not_fit_has_no_time_but_a_reason(widget):
+    widget.stages.value, widget.ctas.value = 6, 4
+    words = widget.words.value
+    assert "does not fit: 4 CTAs of 192.1 KiB need 768.4 KiB of shared memory, an SM has 224 KiB for them" in words
+    assert "ms" not in words.replace("stems", "") and "4 CTAs per SM" in repr(widget)
+    assert not widget.draw().axes and "does not fit" in widget.draw().texts[0].get_text().replace("\n", " ")
+    with pytest.raises(ValueError, match="does not fit"):
+        _ = widget.prediction
+    data, metadata = widget._repr_mimebundle_()
+    assert "does not fit" in metadata["image/png"]["alt"]
+    widget.ctas.value = 1
+    assert "Modelled:" in widget.words.value and widget.draw().axes
+
+
+@pytest.mark.parametrize(
+    "knob", [{"stages": 0}, {"stages": 99}, {"intensity": 3}, {"ctas_per_sm": 7}, {"stages": None}]
+)
+def test_a_number_that_its_knob_does_not_have_is_refused(machine, knob):
+    (name,) = knob
+    with pytest.raises(ValueError, match=f"{name}=.*the knob has 1, 2, "):
+        PipelineModel(machine=machine, **knob)
+
+
 def test_unknown_roles_are_refused_with_the_known_ones(machine):
     with pytest.raises(KeyError, match="tile_06_bulk_copy"):
         PipelineModel("tile_99", machine=machine)

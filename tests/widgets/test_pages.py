@@ -85,6 +85,13 @@ def test_an_exported_page_shows_pictures(which, request):
     assert f'type="{VIEW}"' not in page
 
 
+def test_a_page_with_the_state_of_its_widgets_is_exported_as_pictures_by_freezing(run):
+    plain, _ = HTMLExporter().from_notebook_node(nbformat.from_dict(run))
+    assert f'type="{VIEW}"' in plain, "the live view comes first, and needs a script from the network"
+    page, _ = HTMLExporter(preprocessors=[Freeze]).from_notebook_node(nbformat.from_dict(run))
+    assert len(re.findall(r'<img[^>]*src="data:image/png', page)) == 3 and f'type="{VIEW}"' not in page
+
+
 def test_nbval_finds_the_stored_notebook_unchanged(stored, folder):
     path = folder / "stored.ipynb"
     nbformat.write(stored, path)

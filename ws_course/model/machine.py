@@ -11,6 +11,9 @@ import numpy as np
 from ws_course.bench.micro import LAYOUTS, Micro, load
 
 MAX_CTAS = 6
+SHARED, RESERVED = 228 << 10, 1 << 10
+"""Shared memory of an SM, and what it keeps for each CTA, in bytes: compute capability 9.0 and 10.0 (CUDA Programming
+Guide, technical specifications per compute capability)."""
 THREADS = (128, 256)
 """How many threads compute, in the micro-benchmarks and so in the model."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from ws_course.bench.record import Measurement, Record
 from ws_course.bench.record import load as load_record
 from ws_course.kernels import catalog
-from ws_course.model.machine import MAX_CTAS, Machine, machine
+from ws_course.model.machine import MAX_CTAS, RESERVED, SHARED, Machine, machine
 from ws_course.problem import TileProblem
 from ws_course.runtime.result import Span
 from ws_course.trace.timeline import Timeline
@@ -128,7 +128,10 @@ def of(kernel: str, params: Mapping[str, int], ctas: int) -> Pipeline:
     """Return the pipeline of a kernel with its constants; raise ``KeyError`` for one that the model does not know.
 
     A B that SHARE tiles use is read once from device memory. What the CTAs of a cluster do to each other is left out.
+    Raises ``ValueError`` where so many CTAs do not fit on an SM (:func:`misfit`).
     """
+    if problem := misfit(kernel, params, ctas):
+        raise ValueError(f"{kernel} {problem}")
     constants = catalog.get(kernel).defines(**params)
     if not knows(kernel):
         raise KeyError(f"the model knows no pipeline of {kernel}: it knows {', '.join(_SHAPES)}")
@@ -145,6 +148,23 @@ def of(kernel: str, params: Mapping[str, int], ctas: int) -> Pipeline:
         ctas=ctas,
         **shape,
     )
+
+
+def misfit(kernel: str, params: Mapping[str, int], ctas: int) -> str:
+    """Return in words why ``ctas`` CTAs of a kernel are too many for the shared memory of an SM, "" where they fit.
+
+    Registers are not looked at: only the compiler knows them.
+    """
+    each = catalog.get(kernel).smem(**params)
+    room = SHARED - ctas * RESERVED
+    if ctas * each <= room:
+        return ""
+    many = f"{ctas} CTAs of {_kib(each)} need {_kib(ctas * each)}" if ctas > 1 else f"a CTA needs {_kib(each)}"
+    return f"does not fit: {many} of shared memory, an SM has {_kib(room)} for {'them' if ctas > 1 else 'it'}"
+
+
+def _kib(size: int) -> str:
+    return f"{size / 1024:.4g} KiB"
 
 
 def predict(pipeline: Pipeline, machine: Machine, problem: TileProblem, sms: int | None = None) -> Prediction:
@@ -288,7 +308,7 @@ def error_table(found: Sequence[Error]) -> str:
 def packaged_errors() -> dict[str, tuple[Error, ...]]:
     """Return the errors against every packaged set of measurements, by the set's name."""
     device, found = machine(), {}
-    for name in ("tile-ladder", "next-rungs", "hopper-ladder"):
+    for name in ("tile-ladder", "hopper-ladder"):
         try:
             found[name] = errors(load_record(name), device)
         except FileNotFoundError:

@@ -63,7 +63,7 @@ def bind(parameters: Sequence[Parameter], args: Sequence[object], entry: str) ->
     for position, (parameter, arg) in enumerate(zip(parameters, args, strict=True)):
         where = f"argument {position} of {entry} ({parameter})"
         if isinstance(arg, TensorMap):
-            if (parameter.way, parameter.size) != ("value", 128):
+            if not _may_be_map(parameter):
                 raise TypeError(f"{where} is no CUtensorMap: declare it const __grid_constant__ CUtensorMap")
             index = next((i for i, known in enumerate(arrays) if _same(known, arg.array)), None)
             if index is None:
@@ -87,6 +87,11 @@ def bind(parameters: Sequence[Parameter], args: Sequence[object], entry: str) ->
         written[index] |= parameter.way == "inout"
         arguments.append(Array(index))
     return Bound(tuple(arguments), tuple(arrays), tuple(written))
+
+
+def _may_be_map(parameter: Parameter) -> bool:
+    """Return whether a parameter has the size of a CUtensorMap and is passed as one is."""
+    return (parameter.way, parameter.kind, parameter.size) == ("value", "x", 128)
 
 
 def _count(number: int) -> str:
@@ -117,6 +122,11 @@ def _check_array(parameter: Parameter, arg: object, where: str) -> None:
 
 
 def _value(parameter: Parameter, arg: object, where: str) -> bytes:
+    if _may_be_map(parameter) and not isinstance(arg, np.generic):  # any bytes would do for a struct, but not for a map
+        raise TypeError(
+            f"{where} takes a tensor map, not {type(arg).__name__}: pass ws_course.runtime.TensorMap(array, box), "
+            "or for a struct of your own a NumPy scalar of 128 bytes"
+        )
     if parameter.dtype is None:
         if isinstance(arg, (np.generic, np.ndarray)) and arg.nbytes == parameter.size:
             return arg.tobytes()

@@ -2,6 +2,11 @@
 
 Every widget is displayed as one bundle: the live view, which a front end with a kernel prefers, beside a picture or
 HTML that says the same, and a line of text that is the same in every run.
+
+A page shows the still form where no widget state is stored with it: after ``make lessons``, which stores notebooks
+through :class:`ws_course.widgets.freeze.Freeze`, and in an export of a notebook that was saved without state. With
+state, ``nbconvert`` prefers the live view, whose script it fetches from the network: offline that place stays empty.
+``--HTMLExporter.preprocessors=ws_course.widgets.freeze.Freeze`` exports the still form of such a notebook.
 """
 
 from __future__ import annotations

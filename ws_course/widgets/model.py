@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
+from textwrap import fill
 
 from ipywidgets import HTML, Dropdown, FloatLogSlider, HBox, Image, IntSlider, Layout, SelectionSlider, VBox
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -34,6 +36,7 @@ ROLES = {
 """Which kernel stands for which division into roles."""
 
 TILES = 16384
+STAGES = range(1, 7)
 INTENSITIES = (1, 2, 4, 8)
 _SHOWN, _CTAS = 5, 2  # tiles of each CTA in the timeline, and CTAs
 _WIDTH, _HEIGHT = 9.4, 4.6
@@ -44,8 +47,9 @@ class PipelineModel:
 
     ``kernel`` (of :data:`ROLES`), ``stages``, ``intensity`` and ``ctas_per_sm`` set where the knobs start. ``machine``
     is what the model computes with (default: the packaged micro-benchmarks), ``records`` where measurements are looked
-    up (default: the packaged sets). On a page where nothing moves the picture shows the start. Raises ``KeyError`` for
-    a kernel that stands for no division into roles.
+    up (default: the packaged sets). CTAs that do not fit on an SM have no time: the picture says why. On a page that
+    keeps no widget state (:mod:`ws_course.widgets.fallback`) the picture shows the start. Raises ``KeyError`` for a
+    kernel that stands for no division into roles, ``ValueError`` for a number that its knob does not have.
     """
 
     def __init__(
@@ -60,6 +64,9 @@ class PipelineModel:
     ) -> None:
         if kernel not in ROLES:
             raise KeyError(f"{kernel} stands for no division into roles here: there are {', '.join(ROLES)}")
+        _expect("stages", stages, STAGES)
+        _expect("ctas_per_sm", ctas_per_sm, range(1, MAX_CTAS + 1))
+        _expect("intensity", intensity, INTENSITIES)
         self.machine = machine or pipeline.machine()
         self._records = _packaged() if records is None else records
         style = {"description_width": "8em"}
@@ -67,7 +74,7 @@ class PipelineModel:
         self.roles = Dropdown(
             options=[(words, name) for name, words in ROLES.items()], value=kernel, description="roles", **knob
         )
-        self.stages = IntSlider(value=stages, min=1, max=6, description="stages", **knob)
+        self.stages = IntSlider(value=stages, min=STAGES[0], max=STAGES[-1], description="stages", **knob)
         self.ctas = IntSlider(value=ctas_per_sm, min=1, max=MAX_CTAS, description="CTAs per SM", **knob)
         self.intensity = SelectionSlider(options=INTENSITIES, value=intensity, description="intensity", **knob)
         self.latency = FloatLogSlider(
@@ -93,20 +100,26 @@ class PipelineModel:
 
     @property
     def pipeline(self) -> Pipeline:
-        """Return the pipeline of the knobs; a kernel without a ring of stages keeps its own number."""
-        params = {"INTENSITY": self.intensity.value}
-        defaults = catalog.get(self.kernel).defaults
-        if "STAGES" in defaults:
-            params["STAGES"] = max(self.stages.value, self._fewest)
-        return pipeline.of(self.kernel, params, self.ctas.value)
+        """Return the pipeline of the knobs; raise ``ValueError`` where its CTAs do not fit on an SM."""
+        return pipeline.of(self.kernel, self._params, self.ctas.value)
 
     @property
-    def _fewest(self) -> int:
-        return 2 if self.kernel in ("tile_02_cp_async", "tile_03_pipeline_unified") else 1
+    def misfit(self) -> str:
+        """Return why the CTAs of the knobs do not fit on an SM, "" where they do."""
+        return pipeline.misfit(self.kernel, self._params, self.ctas.value)
+
+    @property
+    def _params(self) -> dict[str, int]:
+        """Return the constants of the knobs; a kernel without a ring of stages keeps its own number."""
+        params = {"INTENSITY": self.intensity.value}
+        if "STAGES" in catalog.get(self.kernel).defaults:
+            fewest = 2 if self.kernel in ("tile_02_cp_async", "tile_03_pipeline_unified") else 1
+            params["STAGES"] = max(self.stages.value, fewest)
+        return params
 
     @property
     def prediction(self) -> Prediction:
-        """Return what the model says of :attr:`pipeline`, with the latency of the knob."""
+        """Return what the model says of :attr:`pipeline`, with the latency of the knob; raises as that."""
         factor = self.latency.value
         slower = {key: factor * ns for key, ns in self.machine.latency.items()}
         machine = replace(self.machine, latency=slower) if factor != 1 else self.machine
@@ -117,12 +130,9 @@ class PipelineModel:
         """Return the measurement of exactly this configuration, if any: the fastest over constants without a knob."""
         if self.latency.value != 1:
             return None
-        wanted = {"INTENSITY": self.intensity.value}
-        if "STAGES" in catalog.get(self.kernel).defaults:
-            wanted["STAGES"] = self.pipeline.stages
         for record in self._records:
             try:
-                return record.find(self.kernel, self.ctas.value, **wanted), record
+                return record.find(self.kernel, self.ctas.value, **self._params), record
             except KeyError:
                 continue
         return None
@@ -136,6 +146,8 @@ class PipelineModel:
 
     def describe(self) -> str:
         """Return in words what the model says, and what was measured."""
+        if self.misfit:
+            return f"This {self.misfit}. Take fewer stages or fewer CTAs."
         p, found = self.prediction, self.measured
         problem = TileProblem(TILES, intensity=self.intensity.value)
         said = (
@@ -151,6 +163,8 @@ class PipelineModel:
 
     def draw(self) -> Picture:
         """Return the picture: the timeline of one SM above, modelled and measured time below."""
+        if self.misfit:
+            return self._draw_misfit()
         p, found = self.prediction, self.measured
         modelled = Provenance.modelled(self.machine.source)
         # Axes at fixed places: a layout that is solved anew takes as long as the drawing.
@@ -172,15 +186,29 @@ class PipelineModel:
         ladder(below, bars, provenance=provenance)
         return picture
 
+    def _draw_misfit(self) -> Picture:
+        """Return a picture of the same size, with the reason in place of times."""
+        picture = Picture(figsize=(_WIDTH, _HEIGHT), dpi=DPI, facecolor=palette.PAPER)
+        FigureCanvasAgg(picture)
+        style = {"fontsize": palette.TITLE_SIZE, "color": palette.ALARM}
+        picture.text(0.5, 0.5, fill(self.describe(), 64), ha="center", va="center", **style)
+        return picture
+
     def __repr__(self) -> str:
-        p = self.pipeline
+        stages = pipeline.of(self.kernel, self._params, 1).stages  # one CTA fits at every knob
+        ctas = self.ctas.value
         return (
-            f"<PipelineModel: {rungs.name(self.kernel)}, {p.stages} stage{'s' if p.stages != 1 else ''}, "
-            f"{p.ctas} CTA{'s' if p.ctas != 1 else ''} per SM, intensity {p.intensity}, {self.machine.source}>"
+            f"<PipelineModel: {rungs.name(self.kernel)}, {stages} stage{'s' if stages != 1 else ''}, "
+            f"{ctas} CTA{'s' if ctas != 1 else ''} per SM, intensity {self.intensity.value}, {self.machine.source}>"
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return picture_bundle(self.view, repr(self), png(self.draw()), f"{self!r}: {self.describe()}")
+
+
+def _expect(name: str, value: int, allowed: Sequence[int]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r}: the knob has {', '.join(map(str, allowed))}")
 
 
 def _row_names(shown: Timeline) -> list[str]:
@@ -197,7 +225,7 @@ def _row_names(shown: Timeline) -> list[str]:
 
 def _packaged() -> tuple[Record, ...]:
     found = []
-    for name in ("hopper-ladder", "tile-ladder", "next-rungs"):
+    for name in ("hopper-ladder", "tile-ladder"):
         try:
             found.append(load(name))
         except FileNotFoundError:
