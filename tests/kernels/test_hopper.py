@@ -191,7 +191,7 @@ OWN = {
         START,
         END,
         *READY,
-        Mistake("ready is told at home", "ring", "[at.stage], LEADER)", AT_HOME, {DEADLOCK}),
+        Mistake("ready is told at home", "ready", "[at.stage], LEADER)", AT_HOME, {DEADLOCK}),
         Mistake("ready counts one CTA", "kernel", "(&s.ready[i], CLUSTER)", "(&s.ready[i], 1)", {DEADLOCK}),
         Mistake("the sender does not await ready", "send", "wait(s.ready[at.stage], at.parity);", "", {RACE}),
         Mistake("the sender does not await full", "send", "consumer_wait(s, at);", "", {RACE, UNINITIALISED}),

@@ -74,15 +74,17 @@ __device__ void producer_expect(SharedStorage& s, PipelineState at, unsigned byt
   ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &s.full[at.stage], bytes);
 }
 
-// Tells the leader that this CTA's stage is free and expects B. It is permission that goes there, no data.
-__device__ void producer_ready(SharedStorage& s, PipelineState at) {
-  ws::arrive_remote(cg::this_cluster().map_shared_rank(&s.ready[at.stage], LEADER));
-}
-
 __device__ void consumer_wait(SharedStorage& s, PipelineState at) { wait(s.full[at.stage], at.parity); }
 
 __device__ void consumer_release(SharedStorage& s, PipelineState at) { ptx::mbarrier_arrive(&s.empty[at.stage]); }
 // [/ring]
+
+// [ready]
+// Tells the leader that this CTA's stage is free and expects B. It is permission that goes there, no data.
+__device__ void producer_ready(SharedStorage& s, PipelineState at) {
+  ws::arrive_remote(cg::this_cluster().map_shared_rank(&s.ready[at.stage], LEADER));
+}
+// [/ready]
 
 // [load]
 // Asks the copy engine for one tile, which it counts on `full` as it lands.
