@@ -54,7 +54,19 @@ def test_tolerance_admits_float32_and_no_missing_term(intensity):
     assert np.abs(missing - problem.reference()).max() > 100 * problem.tolerance / intensity
 
 
-@pytest.mark.parametrize("wrong", [{"tiles": -1}, {"tiles": 1, "tile": 0}, {"tiles": 1, "intensity": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tiles": -1},
+        {"tiles": 1, "tile": 0},
+        {"tiles": 1, "intensity": 0},
+        {"tiles": 1, "share": 0},
+        {"tiles": 1, "share": float("nan")},
+        {"tiles": 2.5},
+        {"tiles": True},
+        {"tiles": 1, "intensity": "2"},
+    ],
+)
 def test_refuses_numbers_that_are_no_work(wrong):
     with pytest.raises(ValueError, match="="):
         TileProblem(**wrong)

@@ -24,6 +24,10 @@ class TileProblem:
     share: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("tiles", "tile", "intensity", "share"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+                raise ValueError(f"{name}={value!r}: a problem is described by integers")
         if self.tiles < 0:
             raise ValueError(f"tiles={self.tiles}: a number of tiles is 0 or more")
         if self.tile < 1 or self.intensity < 1:

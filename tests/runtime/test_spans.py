@@ -141,6 +141,15 @@ def test_nothing_written_is_nothing():
     assert trace.spans == () and trace.lost == 0 and trace.sms == {} and trace.tick_ns == 0
 
 
+@pytest.mark.parametrize("field, value", [("end", 10**15 - 1), ("what", 3)])
+def test_what_no_kernel_writes_is_refused(field, value):
+    loader, compute = pipeline(3)
+    records = written({(0, 0): loader, (0, 1): compute})
+    records[0, 1]["events"][2][field] = value
+    with pytest.raises(ValueError, match="no span where block 0, warp 1"):
+        decode(records, NOMINAL)
+
+
 def test_spans_come_with_plain_numbers():
     loader, compute = pipeline(3)
     for span in decode(written({(0, 0): loader, (1, 0): compute}), NOMINAL).spans:

@@ -23,6 +23,13 @@ def test_dots_steps_and_rounds_are_where_they_belong():
     assert any(text.get_gid() == "provenance" for text in ax.texts)
 
 
+@pytest.mark.parametrize("ctas", [0, -4])
+def test_a_round_of_no_cta_is_refused(ctas):
+    _, ax = figure()
+    with pytest.raises(ValueError, match=f"ctas={ctas}: a round needs one CTA"):
+        rounds(ax, {"a": [(1, 2.0)]}, ctas, provenance=Provenance.modelled("by hand"))
+
+
 def test_nothing_to_draw_is_said():
     with pytest.raises(ValueError, match="nothing to draw"):
         drawn({"a": []})

@@ -93,7 +93,7 @@ def test_nothing_to_show_is_said():
     _, ax = viz.figure()
     with pytest.raises(ValueError, match="trace=True"):
         viz.timeline(ax, [], provenance=Provenance.emulated())
-    with pytest.raises(ValueError, match="blocks"):
+    with pytest.raises(ValueError, match=r"blocks \[7\]: there are spans of blocks 0"):
         viz.timeline(ax, SPANS, blocks=[7], provenance=Provenance.emulated())
     with pytest.raises(ValueError, match="sleep"):
         viz.timeline(ax, [Span(0, 0, "sleep", 0, 1)], provenance=Provenance.emulated())

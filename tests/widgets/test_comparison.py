@@ -283,3 +283,18 @@ class TestAllRungs:
         four = nearest(hopper, "tile_11_cluster_multicast", {"SHARE": 8, "CLUSTER": 4, "ctas_per_sm": 2, "STAGES": 3})
         assert four.measurement.launch["cluster"] == 4 and not four.differs
         assert Comparison(hopper, SHARE=8, CLUSTER=4).wanted["CLUSTER"] == 4
+
+
+@pytest.mark.parametrize("value", [0, -5, float("nan")])
+def test_a_knob_asks_for_something_positive(artificial_record, value):
+    with pytest.raises(ValueError, match="STAGES=.*: what a knob asks for is at least 1"):
+        nearest(artificial_record(), "tile_04_pipeline_roles", {"STAGES": value})
+    with pytest.raises(ValueError, match="STAGES="):
+        Comparison(artificial_record(), STAGES=value)
+
+
+def test_a_name_is_no_record_and_no_list_of_names(artificial_record):
+    with pytest.raises(TypeError, match="'hopper-ladder' is no record: give one, such as .*load"):
+        Comparison("hopper-ladder")
+    with pytest.raises(TypeError, match="is one name: give several in a list"):
+        Comparison(artificial_record(), kernels="tile_00_one_buffer")

@@ -94,7 +94,7 @@ def decode(records: np.ndarray, nominal_mhz: float) -> Trace:
     ``nominal_mhz`` instead. A gap between two consecutive spans of a warp is what the warp waited, and the few
     instructions it did not mark; it is called "empty" before a load of a warp that only loads, "full" before a store of
     one that only stores and before a compute of one that computes and stores, and has no name where it may be more than
-    one wait.
+    one wait. Raises ``ValueError`` for what no kernel writes, such as a span that ends before it starts.
     """
     head, events = records["head"], records["events"]
     room = events.shape[-1]
@@ -104,6 +104,13 @@ def decode(records: np.ndarray, nominal_mhz: float) -> Trace:
     found, sm = events[block, warp, slot], head["sm"][block, warp]
     if not len(found):
         return Trace((), {}, {}, lost, 0.0, nominal_mhz, False, 0.0)
+    broken = (found["end"] < found["start"]) | ((found["what"] & 3) >= len(WORKS))
+    if broken.any():
+        b, w = block[broken][0], warp[broken][0]
+        raise ValueError(
+            f"the trace holds no span where block {b}, warp {w} should have written one: it ends before it starts, or is "
+            "no work that can be marked; has the kernel written beyond one of its arrays?"
+        )
     start, end, clock = _nanoseconds(found, sm, 1e3 / nominal_mhz)
     work, item, number = found["what"] & 3, found["what"] >> 2, found["number"]
     did = np.zeros(head.shape, int)

@@ -23,8 +23,11 @@ def rounds(
     """Draw milliseconds, from zero, against tiles: one row of dots a schedule, a line where a new round begins.
 
     ``curves`` holds pairs (tiles, milliseconds) by the schedule's name. ``model`` is (milliseconds before the first
-    tile, milliseconds of a round): its steps are drawn behind the dots. Raises ``ValueError`` without a point.
+    tile, milliseconds of a round): its steps are drawn behind the dots. Raises ``ValueError`` without a point, and
+    for fewer than one CTA.
     """
+    if ctas < 1:
+        raise ValueError(f"ctas={ctas}: a round needs one CTA at least that works at once")
     if not any(curves.values()):
         raise ValueError("there is nothing to draw: give each schedule its pairs of tiles and milliseconds")
     palette.dress(ax, grid="y")

@@ -41,8 +41,11 @@ def timeline(
     Raises ``ValueError`` if no span is left, and for a kind of work that has no colour.
     """
     order = rows(spans, blocks, roles)
+    if not spans:
+        raise ValueError("there are no spans to draw: run with trace=True, with one tile or more")
     if not order:
-        raise ValueError(f"no spans in blocks {blocks}: run with trace=True, and pick blocks that the grid has")
+        there = ", ".join(map(str, sorted({span.block for span in spans})))
+        raise ValueError(f"no spans in blocks {blocks}: there are spans of blocks {there}")
     unknown = {span.work for span in spans} - set(palette.WORK)
     if unknown:
         raise ValueError(f"no colour for the work {sorted(unknown)}: a span is one of {sorted(palette.WORK)}")

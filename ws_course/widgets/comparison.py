@@ -72,8 +72,12 @@ def nearest(record: Record, kernel: str, wanted: Mapping[str, int]) -> Found:
     """Return the measurement of ``kernel`` closest to ``wanted``; raise ``KeyError`` if there is none.
 
     Knobs that the kernel does not have are ignored. Distances are ratios. Constants that all rungs have stay near their
-    defaults; of the constants that only this kernel has, the fastest combination is taken.
+    defaults; of the constants that only this kernel has, the fastest combination is taken. Raises ``ValueError`` for a
+    wish that is not positive.
     """
+    for name, value in wanted.items():
+        if not value > 0:
+            raise ValueError(f"{name}={value}: what a knob asks for is at least 1")
     measured = record.select(kernel)
     if not measured:
         known = ", ".join(dict.fromkeys(m.kernel for m in record.measurements)) or "nothing"
@@ -97,7 +101,8 @@ class Comparison:
     ``ctas_per_sm`` and the constants (``STAGES=3``) set where the knobs start. The first selected rung is the
     baseline; the reader guesses how many times as fast the last one is. On a machine with a GPU a button measures
     the selected rungs there. On a page where nothing moves, the picture shows the revealed times at the starting
-    knobs. Raises ``KeyError`` for a kernel that the record does not hold and ``ValueError`` for an unknown knob.
+    knobs. Raises ``KeyError`` for a kernel that the record does not hold, ``ValueError`` for an unknown knob or one
+    that is not positive, and ``TypeError`` for what is no record or no sequence of names.
     """
 
     def __init__(
@@ -108,18 +113,23 @@ class Comparison:
         ctas_per_sm: int = 1,
         **params: int,
     ) -> None:
+        if record is not None and not isinstance(record, Record):
+            raise TypeError(f"{record!r} is no record: give one, such as ws_course.bench.record.load('hopper-ladder')")
+        if isinstance(kernels, str):
+            raise TypeError(f"kernels={kernels!r} is one name: give several in a list, such as [{kernels!r}, …]")
         record = record or load("tile-ladder")
         offered = [spec.name for spec in (*catalog.LADDER, *catalog.HOPPER) if record.select(spec.name)]
         chosen = list(kernels or (offered[0], offered[-1]))
-        for kernel in chosen:
-            nearest(record, kernel, {})
-        # Kernels beside the ladder are offered only where a lesson asks for them.
-        self.kernels = offered + [kernel for kernel in chosen if kernel not in offered]
         if unknown := params.keys() - KNOBS.keys():
             raise ValueError(f"there is no knob {', '.join(sorted(unknown))}: there are {', '.join(KNOBS)}")
+        start = {"ctas_per_sm": ctas_per_sm, **params}
+        for kernel in chosen:
+            nearest(record, kernel, start)
+        # Kernels beside the ladder are offered only where a lesson asks for them.
+        self.kernels = offered + [kernel for kernel in chosen if kernel not in offered]
         self._revealed = self._guessed = False
         self._plots = {"recorded": _Plot(record)}
-        self._make_controls(record, chosen, {"ctas_per_sm": ctas_per_sm, **params})
+        self._make_controls(record, chosen, start)
         self._refresh()
 
     def _make_controls(self, record: Record, chosen: Sequence[str], start: Mapping[str, int]) -> None:
