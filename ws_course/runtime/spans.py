@@ -108,8 +108,8 @@ def decode(records: np.ndarray, nominal_mhz: float) -> Trace:
     if broken.any():
         b, w = block[broken][0], warp[broken][0]
         raise ValueError(
-            f"the trace holds no span where block {b}, warp {w} should have written one: it ends before it starts, or is "
-            "no work that can be marked; has the kernel written beyond one of its arrays?"
+            f"the trace holds no span where block {b}, warp {w} should have written one: it ends before it starts, or "
+            "is no work that can be marked; has the kernel written beyond one of its arrays?"
         )
     start, end, clock = _nanoseconds(found, sm, 1e3 / nominal_mhz)
     work, item, number = found["what"] & 3, found["what"] >> 2, found["number"]
