@@ -275,6 +275,15 @@ def test_trace_tells_what_each_warp_did_and_exports_it(capsys, tmp_path):
     assert code == 0 and "CTA 1" not in out and re.search(r"loader +load 1", out)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_no_traceback(capsys, source):
+    code, _, err = run(capsys, "trace", "tile_00_one_buffer", "--backend", "emulator", "--perfetto", "/dev/full")
+    assert code == 2 and "--perfetto /dev/full: no file can be written there (No space left on device)" in err
+    words = ["--grid", "4", "--block", "64", *ADD_ARGS, "--out", "/dev/full"]
+    code, _, err = run(capsys, "emulate", source(ADD), *words)
+    assert code == 2 and "--out /dev/full" in err and "No space left" in err
+
+
 @pytest.mark.parametrize(
     "words, says",
     [

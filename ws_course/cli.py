@@ -6,7 +6,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -188,7 +189,7 @@ def _emulate(arguments: argparse.Namespace) -> int:
         raise UsageError(error) from error
     if arguments.out:
         arrays = {f"arg{i}": value for i, value in enumerate(values) if isinstance(value, np.ndarray)}
-        with arguments.out.open("wb") as file:  # a name without .npz stays as it is
+        with _writing("--out", arguments.out), arguments.out.open("wb") as file:  # a name without .npz stays as it is
             np.savez(file, **arrays)
     if arguments.json:
         print(json.dumps({
@@ -252,7 +253,9 @@ def _trace(arguments: argparse.Namespace) -> int:
         return FAULTS
     print(summary(found))
     if arguments.perfetto:
-        print(f"written to {write(found, arguments.perfetto)}: open it at https://ui.perfetto.dev")
+        with _writing("--perfetto", arguments.perfetto):
+            write(found, arguments.perfetto)
+        print(f"written to {arguments.perfetto}: open it at https://ui.perfetto.dev")
     return OK
 
 
@@ -272,7 +275,7 @@ def _expect_writable(option: str, path: Path | None) -> None:
     """Raise ``UsageError`` where no file can be written, before anything runs whose result would be lost."""
     if path is None:
         return
-    try:
+    with _writing(option, path):
         if not path.parent.is_dir():
             raise UsageError(f"{option} {path}: there is no folder {path.parent}")
         if path.is_dir():
@@ -282,6 +285,13 @@ def _expect_writable(option: str, path: Path | None) -> None:
             path.open("ab").close()
         if new:
             path.unlink()
+
+
+@contextmanager
+def _writing(option: str, path: Path) -> Iterator[None]:
+    """Turn an error of the file system into a ``UsageError`` that names the option."""
+    try:
+        yield
     except OSError as error:
         raise UsageError(
             f"{option} {path}: no file can be written there ({error.strerror}): name one in a folder of your own"
