@@ -296,7 +296,7 @@ def test_a_full_disk_is_no_traceback(capsys, source):
         (["tile_00_one_buffer", "--perfetto", "."], "--perfetto . is a folder: name a file in it"),
         (["tile_00_one_buffer", "--perfetto", "x" * 300], "no file can be written there (File name too long)"),
         (["tile_00_one_buffer", "--tiles", "99999999999999"], "give fewer with --tiles"),
-        (["tile_00_one_buffer", "--keep", "100:200"], "6 tiles on 1 CTA are tiles 0 to 5 of a CTA"),
+        (["tile_00_one_buffer", "--keep", "100:200"], "with 6 tiles on 1 CTA, a CTA has tiles 0 to 5"),
         (["tile_11_cluster_multicast", "-D", "SHARE=3"], "one matrix of B"),
     ],
 )

@@ -78,7 +78,7 @@ def test_a_piece_that_reaches_beyond_32_bits_ends_with_the_run():
 @pytest.mark.parametrize(
     "tiles, keep, says",
     [
-        (6, range(3, 9), "6 tiles on 2 CTAs are tiles 0 to 2"),
+        (6, range(3, 9), "with 6 tiles on 2 CTAs, a CTA has tiles 0 to 2"),
         (1, range(1, 2), "tile 0 alone"),
         (0, range(1), "has none"),
     ],

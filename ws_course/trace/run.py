@@ -106,7 +106,7 @@ def _tiles_of_a_cta(tiles: int, grid: int) -> str:
         return "the problem has none"
     last = -(-tiles // grid) - 1
     numbers = f"tiles 0 to {last}" if last else "tile 0 alone"
-    return f"{tiles} tile{'s' if tiles > 1 else ''} on {grid} CTA{'s' if grid > 1 else ''} are {numbers} of a CTA"
+    return f"with {tiles} tile{'s' if tiles > 1 else ''} on {grid} CTA{'s' if grid > 1 else ''}, a CTA has {numbers}"
 
 
 def kept(spans: tuple[Span, ...], window: Window) -> tuple[Span, ...]:
