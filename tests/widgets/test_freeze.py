@@ -7,8 +7,7 @@ import numpy as np
 from PIL import Image
 
 from ws_course import viz
-from ws_course.viz.figures import png
-from ws_course.widgets.freeze import compact
+from ws_course.viz.figures import compact, png
 
 
 def figure():

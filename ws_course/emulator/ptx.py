@@ -408,9 +408,7 @@ def _st_async(s: Statement, name: str, o: list[str]) -> str:
 # ---- order ---------------------------------------------------------------------------------------------------------
 
 
-@_known(
-    r"fence\.proxy\.async(\.(global|shared::(cta|cluster)))?|fence\.proxy\.async::generic\..*"
-)
+@_known(r"fence\.proxy\.async(\.(global|shared::(cta|cluster)))?|fence\.proxy\.async::generic\..*")
 def _fence_proxy(s: Statement, name: str, o: list[str]) -> str:
     return f"ws_emu::fence_proxy_async({W});"
 

@@ -80,3 +80,18 @@ def save(figure: Figure, path: str | Path) -> tuple[Path, Path]:
     with matplotlib.rc_context({"svg.hashsalt": path.name, "svg.fonttype": "path"}):
         figure.savefig(svg_path, metadata={"Date": None, "Creator": None})
     return png_path, svg_path
+
+
+def compact(picture: str) -> str:
+    """Return a PNG, base64 in and out, with at most 256 colours: a third of the bytes, and no difference to see.
+
+    Figures are drawn quickly rather than small, because a reader waits; a repository keeps every version of a page.
+    """
+    png = base64.b64decode(picture)
+    image = Image.open(io.BytesIO(png))
+    if image.mode == "P":  # it has been here before
+        return picture
+    buffer = io.BytesIO()
+    few = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    few.save(buffer, format="png", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")

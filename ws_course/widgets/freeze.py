@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import io
-
 from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
-from PIL import Image
 from traitlets import Bool
 
+from ws_course.viz.figures import compact
 from ws_course.widgets.fallback import VIEW
 
 
@@ -35,18 +32,3 @@ class Freeze(Preprocessor):
         # Not which Python ran it: a page must not change because somebody else stored it.
         nb.metadata["language_info"] = {"name": "python"}
         return nb, resources
-
-
-def compact(picture: str) -> str:
-    """Return a PNG, base64 in and out, with at most 256 colours: a third of the bytes, and no difference to see.
-
-    Figures are drawn quickly rather than small, because a reader waits; a repository keeps every version of a page.
-    """
-    png = base64.b64decode(picture)
-    image = Image.open(io.BytesIO(png))
-    if image.mode == "P":  # it has been here before
-        return picture
-    buffer = io.BytesIO()
-    few = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    few.save(buffer, format="png", optimize=True)
-    return base64.b64encode(buffer.getvalue()).decode("ascii")

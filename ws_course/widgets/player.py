@@ -27,11 +27,10 @@ from ws_course.trace.slots import UNKNOWN, loads_land, slots
 from ws_course.trace.timeline import TICKS, Timeline
 from ws_course.viz import figure, palette, timeline_height
 from ws_course.viz import timeline as draw
-from ws_course.viz.figures import DPI, Picture, png
+from ws_course.viz.figures import DPI, Picture, compact, png
 from ws_course.viz.provenance import Origin, Provenance
 from ws_course.viz.ring import STATES
 from ws_course.viz.spans import ORDER_AXIS, rows
-from ws_course.widgets.freeze import compact
 
 _SCRIPT, _STYLE = (Path(__file__).with_suffix(suffix) for suffix in (".js", ".css"))
 _WIDTH = 9.0  # inches of the picture
