@@ -30,6 +30,10 @@ def test_a_figure_shows_itself_as_a_sharp_picture():
 def test_the_text_of_a_figure_holds_no_number_that_changes():
     assert repr(example()) == "<Figure: one bar>"
     assert repr(viz.figure()[0]) == "<Figure: untitled>"
+    twice, axes = viz.figure(ncols=3)
+    for ax, title in zip(axes, ("one", "two", "one"), strict=True):
+        ax.set_title(title, loc="left")
+    assert repr(twice) == "<Figure: one; two>"
 
 
 def test_pixels_and_encode_are_inverse():

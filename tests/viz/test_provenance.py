@@ -94,6 +94,7 @@ def test_an_empty_source_is_refused(empty):
 def test_no_figure_function_in_the_package_can_do_without():
     # These draw a part of a figure, and the function that calls them stamps it.
     parts = {"dress", "title", "label", "roofs", "place", "box", "arrow", "note", "lane", "key"}
+    parts |= {"cluster", "hand_out", "beside_a"}
     for module in pkgutil.iter_modules(viz.__path__):
         for name, function in inspect.getmembers(import_module(f"ws_course.viz.{module.name}"), inspect.isfunction):
             parameters = inspect.signature(function).parameters

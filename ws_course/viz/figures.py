@@ -24,7 +24,8 @@ class Picture(Figure):
     """A Matplotlib figure that needs no pyplot and no ``%matplotlib``: as the last value of a cell it is shown."""
 
     def __repr__(self) -> str:
-        titles = [ax.get_title(loc="left") for ax in self.axes]
+        # Each title once: on a GPU a lesson draws the same panel again, measured now, and is still the same lesson.
+        titles = dict.fromkeys(ax.get_title(loc="left") for ax in self.axes)
         return f"<Figure: {'; '.join(t for t in titles if t) or 'untitled'}>"
 
     def describe(self) -> str:
