@@ -304,3 +304,10 @@ def test_trace_refuses_bad_usage(capsys, words, says):
     code, out, err = run(capsys, "trace", *words, "--backend", "emulator")
     assert (code, out) == (2, "")
     assert says in err and "Traceback" not in err
+
+
+def test_a_kernel_that_the_file_does_not_have_is_bad_usage(tmp_path, capsys):
+    file = tmp_path / "add.cu"
+    file.write_text('extern "C" __global__ void add(float* y) { y[0] = 1; }')
+    status = cli.main(["emulate", str(file), "--entry", "nope", "--grid", "1", "--block", "1", "--arg", "out:f32[1]"])
+    assert status == 2 and "no kernel called nope: give --entry one of add" in capsys.readouterr().err

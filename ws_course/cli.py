@@ -340,11 +340,16 @@ def _integer(name: str, value: str) -> int:
 
 def _kernel(path: Path, entry: str | None, defines: dict[str, int | str]) -> Kernel:
     from ws_course.runtime import Kernel
+    from ws_course.runtime.names import entry_points
 
     try:
-        return Kernel.from_file(path, entry, **defines)
+        kernel = Kernel.from_file(path, entry, **defines)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from error
+    there = entry_points(kernel.source)
+    if there and kernel.entry.partition("<")[0].strip() not in there:
+        raise UsageError(f"{path} has no kernel called {kernel.entry}: give --entry one of {', '.join(there)}")
+    return kernel
 
 
 if __name__ == "__main__":
