@@ -157,7 +157,7 @@ def warps_cases() -> Iterator[Case]:
 
     More warps get fewer registers each: the compiler is told how many CTAs share an SM.
     """
-    kernels = ("tile_01_double_buffer", "tile_04_two_roles", "tile_06_bulk_copy")
+    kernels = ("tile_01_double_buffer", "tile_04_two_roles", "tile_04_two_roles_aligned", "tile_06_bulk_copy")
     small = {"TILE": (32,), "STAGES": (2,), "LOADER_WARPS": (1,), "COMPUTE_THREADS": (32, 64, 128, 256)}
     for case in cases(kernels, ctas=range(1, 14), **small):
         if case.ctas * case.spec.block(**dict(case.params)) <= WARPS * 32:
