@@ -142,19 +142,6 @@ def specialization_text(record: Record, intensity: int = 1) -> str:
     return f"same stages, occupancy and compute threads, intensity {intensity}, {record.label}\n{table(body)}"
 
 
-def resources_text(record: Record) -> str:
-    """Return registers a thread, threads and shared memory a block of every kernel and constants that was measured."""
-    body = [["kernel", "constants", "threads", "registers", "dynamic smem", "static smem"]]
-    seen = set()
-    for m in record.select(INTENSITY=1):
-        key = m.kernel, tuple(m.params.items())
-        if key not in seen:
-            seen.add(key)
-            numbers = (m.launch["block"], m.resources["registers"], m.launch["smem"], m.resources["static_smem"])
-            body.append([m.kernel, _constants(m), *map(str, numbers)])
-    return f"{record.label}\n{table(body)}"
-
-
 def _constants(m: Measurement) -> str:
     short = {"STAGES": "stages", "LOADER_WARPS": "loaders", "STORER_WARPS": "storers"}
     return ", ".join(f"{m.params[name]} {word}" for name, word in short.items() if name in get(m.kernel).defaults)
