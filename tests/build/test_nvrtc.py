@@ -195,3 +195,15 @@ def test_no_headers_are_said_with_the_fix(toolkit):
 
 def test_the_package_ships_its_kernels():
     assert all(Path(spec.path).is_file() for spec in LADDER)
+
+
+def test_several_kernels_compile_in_processes_and_come_back_in_order(monkeypatch, tmp_path):
+    monkeypatch.setenv("WS_COURSE_CACHE", str(tmp_path))  # empty, so that the processes have something to do
+    monkeypatch.setattr(nvrtc.os, "cpu_count", lambda: 3)
+    source = 'extern "C" __global__ void k(int* y) { *y = N; }'
+    jobs = [{"source": source, "entry": "k", "file": "k.cu", "defines": {"N": n}, "arch": "sm_90a"} for n in range(9)]
+    cubins = nvrtc.compile_several(jobs)
+    assert [c.image for c in cubins] == [nvrtc.compile_cubin(**job).image for job in jobs]
+    assert len({c.image for c in cubins}) == 9
+    with pytest.raises(nvrtc.CompileError, match="nonsense"):
+        nvrtc.compile_several([*jobs, {**jobs[0], "source": source.replace("*y", "nonsense")}])

@@ -33,9 +33,9 @@ from ws_course.bench.ladder import (
     compile_all,
     compile_variant,
     runs_on,
-    versions,
 )
 from ws_course.bench.record import RECORDS, slug
+from ws_course.bench.surroundings import versions
 from ws_course.kernels.catalog import ABLATIONS, HOPPER, LADDER, get
 from ws_course.runtime import gpu
 

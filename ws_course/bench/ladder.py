@@ -5,21 +5,16 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
-import multiprocessing
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
 from ws_course.bench.record import RECORDS, Measurement, Record, slug
+from ws_course.bench.surroundings import clock_rates, versions
 from ws_course.bench.timing import interleaved
 from ws_course.build import nvrtc
 from ws_course.kernels import catalog
@@ -365,18 +360,20 @@ class _Limits:
 
 
 def compile_all(device: object, wanted: set[tuple], say: Callable) -> dict[tuple, nvrtc.Cubin]:
-    """Compile variants (:attr:`Case.variant`) in several processes, then read everything from the cache."""
+    """Compile variants (:attr:`Case.variant`), several at a time."""
     arch = gpu.architecture(device)
-    if len(wanted) > 8 and (os.cpu_count() or 1) > 2:
+    if len(wanted) > 8:
         say(f"compiling {len(wanted)} variants …")
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(16, os.cpu_count()), mp_context=spawn) as pool:
-            list(pool.map(compile_variant, sorted(wanted), itertools.repeat(arch)))
-    return {one: compile_variant(one, arch) for one in wanted}
+    order = sorted(wanted)
+    return dict(zip(order, nvrtc.compile_several([_job(one, arch) for one in order]), strict=True))
 
 
 def compile_variant(variant: tuple, arch: str) -> nvrtc.Cubin:
     """Compile one variant (:attr:`Case.variant`), or read it from the cache."""
+    return nvrtc.compile_cubin(**_job(variant, arch))
+
+
+def _job(variant: tuple, arch: str) -> dict[str, object]:
     name, params, promised = variant
     spec = catalog.get(name)
     source = spec.source
@@ -384,7 +381,13 @@ def compile_variant(variant: tuple, arch: str) -> nvrtc.Cubin:
         source, count = re.subn(r"(__launch_bounds__\([^()]*), 1\)", rf"\1, {promised})", source)
         if count != 1:
             raise ValueError(f"{name} promises the compiler something else than 1 CTA per SM: it cannot be changed")
-    return nvrtc.compile_cubin(source, name, file=spec.path.name, defines=spec.defines(**dict(params)), arch=arch)
+    return {
+        "source": source,
+        "entry": name,
+        "file": spec.path.name,
+        "defines": spec.defines(**dict(params)),
+        "arch": arch,
+    }
 
 
 def _method(rounds: int, problems: list[TileProblem], copied: int) -> dict[str, object]:
@@ -405,33 +408,3 @@ def _method(rounds: int, problems: list[TileProblem], copied: int) -> dict[str, 
         "copy_limit": f"device-to-device copy of {copied / 2**30:.3g} GiB, read plus written bytes, in the same rounds",
         "fp32_limit": "multiply-adds in registers, 8 CTAs of 256 threads per SM, timed in the same rounds",
     }
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what compiles and launches."""
-    found = {"python": sys.version.split()[0], "nvrtc": ".".join(map(str, nvrtc.nvrtc_version()))}
-    for name in (
-        "cuda-core",
-        "cuda-bindings",
-        "cupy-cuda13x",
-        "nvidia-cuda-nvrtc",
-        "nvidia-cuda-cccl",
-        "numpy",
-        "ws-course",
-    ):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def clock_rates() -> dict[str, str]:
-    """Return the clocks, temperature and power that nvidia-smi tells now; nothing without it."""
-    fields = ("clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "temperature.gpu", "power.draw")
-    command = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    return dict(zip(fields, (value.strip() for value in done.stdout.split(",")), strict=False))

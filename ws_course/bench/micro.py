@@ -9,21 +9,17 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import multiprocessing
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from ws_course import device
 from ws_course.bench import command
 from ws_course.bench.record import RECORDS, slug
+from ws_course.bench.surroundings import clock_rates, versions
 from ws_course.bench.timing import interleaved
 from ws_course.build import nvrtc
 from ws_course.kernels import catalog
@@ -261,7 +257,9 @@ def measure(rounds: int = ROUNDS, say: Callable[[str], None] = print) -> Micro:
     """Run both micro-benchmarks on this machine's GPU, in a minute; raise ``BackendError`` without one."""
     found = gpu.first_gpu()
     wanted = [*streams(found.sms), *products()]
-    cubins = _compile_all(gpu.architecture(found), [*dict.fromkeys(map(_variant, wanted))])
+    variants = [*dict.fromkeys(map(_variant, wanted))]
+    jobs = [_job(variant, gpu.architecture(found)) for variant in variants]
+    cubins = dict(zip(variants, nvrtc.compile_several(jobs), strict=True))
     gpu.start()
     arrays = _Arrays()
     works: dict[object, Callable[[], None]] = {}
@@ -273,17 +271,13 @@ def measure(rounds: int = ROUNDS, say: Callable[[str], None] = print) -> Micro:
             works[case] = fire
     works["launch"] = arrays.empty(gpu.Function(cubins[_variant(Stream("registers", "threads", 128, 1, 1, 1, 0))]))
     say(f"{len(works)} cases fit on {found.name}. Timing {rounds} rounds …")
-    clocks = {"before": _clocks()}
+    clocks = {"before": clock_rates()}
     times = interleaved(works, gpu.elapsed_ms, rounds, warmup=WARMUP)
-    clocks["after"] = _clocks()
+    clocks["after"] = clock_rates()
     loaded = {case: arrays.count(works[case]) / found.sms for case in works if _loads_behind(case)}
     return Micro(
         device={**gpu.facts(), "clocks": clocks},
-        versions={
-            "python": sys.version.split()[0],
-            "nvrtc": ".".join(map(str, nvrtc.nvrtc_version())),
-            **device.packages(),
-        },
+        versions=versions(),
         date=datetime.date.today().isoformat(),
         method={
             "repetitions": f"{rounds} timed rounds after {WARMUP} warm-up rounds, all kept; medians are used",
@@ -368,29 +362,16 @@ def _variant(case: Stream | Product) -> tuple[str, tuple[tuple[str, int], ...]]:
     return "compute_tile", tuple(constants.items())
 
 
-def _compile_all(arch: str, variants: list[tuple]) -> dict[tuple, nvrtc.Cubin]:
-    """Compile in several processes (the compiler uses one core), then read everything from the cache."""
-    if (os.cpu_count() or 1) > 2:
-        spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(16, os.cpu_count()), mp_context=spawn) as pool:
-            list(pool.map(_compile, variants, [arch] * len(variants)))
-    return {variant: _compile(variant, arch) for variant in variants}
-
-
-def _compile(variant: tuple[str, tuple], arch: str) -> nvrtc.Cubin:
+def _job(variant: tuple[str, tuple], arch: str) -> dict[str, object]:
     name, constants = variant
     path = catalog.MEASURE[name]
-    return nvrtc.compile_cubin(path.read_text(), name, file=path.name, defines=dict(constants), arch=arch)
-
-
-def _clocks() -> dict[str, str]:
-    names = ("clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "temperature.gpu", "power.draw")
-    command = ["nvidia-smi", "-i", "0", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    return dict(zip(names, (value.strip() for value in done.stdout.split(",")), strict=False))
+    return {
+        "source": path.read_text(encoding="utf-8"),
+        "entry": name,
+        "file": path.name,
+        "defines": dict(constants),
+        "arch": arch,
+    }
 
 
 def _record(path: str | None) -> None:

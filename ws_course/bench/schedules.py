@@ -13,11 +13,10 @@ from statistics import median
 
 import numpy as np
 
-from ws_course import device
 from ws_course.bench import command
 from ws_course.bench.record import RECORDS, slug
+from ws_course.bench.surroundings import versions
 from ws_course.bench.timing import interleaved
-from ws_course.build import nvrtc
 from ws_course.kernels import catalog
 from ws_course.runtime import gpu
 from ws_course.runtime.launch import Launch
@@ -195,7 +194,7 @@ def measure(rounds: int = ROUNDS) -> Schedules:
     times = interleaved(works, gpu.elapsed_ms, rounds, warmup=WARMUP)
     return Schedules(
         device=gpu.facts(),
-        versions={"nvrtc": ".".join(map(str, nvrtc.nvrtc_version())), **device.packages()},
+        versions=versions(),
         date=datetime.date.today().isoformat(),
         method={
             "kernel": "kernels/measure/uneven_tiles.cu: chains of multiply-adds, no traffic to speak of",

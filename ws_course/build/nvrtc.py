@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
+import multiprocessing
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -94,6 +98,23 @@ def compile_cubin(
     cubin = _compile(source, entry, file, constants, arch, folders)
     _CACHE.put(name, _pack(cubin))
     return cubin
+
+
+def compile_several(jobs: Sequence[Mapping[str, object]]) -> list[Cubin]:
+    """Compile ``jobs``, each the arguments of :func:`compile_cubin` by name; raises as that does.
+
+    The compiler uses one core: where there are more than two, several processes fill the cache, which is then read.
+    """
+    processes = min(16, os.cpu_count() or 1)
+    if processes > 2 and len(jobs) > 8:
+        with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+            list(pool.map(_fill_cache, jobs))
+    return [compile_cubin(**job) for job in jobs]
+
+
+def _fill_cache(job: Mapping[str, object]) -> None:
+    with contextlib.suppress(CompileError):  # it does not travel between processes; compiling once more raises it
+        compile_cubin(**job)
 
 
 def _pack(cubin: Cubin) -> bytes:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import multiprocessing
-import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from ws_course.bench.ladder import TILES, Bench, Case, Prepared, clock_rates, runs_on, versions
+from ws_course.bench.ladder import TILES, Bench, Case, Prepared, runs_on
+from ws_course.bench.surroundings import clock_rates, versions
 from ws_course.bench.timing import interleaved
 from ws_course.build import nvrtc
 from ws_course.device import Gpu
@@ -93,20 +91,20 @@ def record_all(folder: str | Path | None = None, say: Callable = print) -> list[
 
 
 def _compile(specs: list[KernelSpec], device: Gpu) -> dict[tuple[str, bool], nvrtc.Cubin]:
-    """Compile each kernel without and with tracing in several processes, then read everything from the cache."""
-    wanted = [(spec.name, traced, device) for spec in specs for traced in (False, True)]
-    processes = min(16, os.cpu_count() or 1)
-    if processes > 2 and len(wanted) > 8:
-        with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-            list(pool.map(_compile_one, wanted))
-    return {one[:2]: _compile_one(one) for one in wanted}
-
-
-def _compile_one(one: tuple[str, bool, Gpu]) -> nvrtc.Cubin:
-    name, traced, device = one
-    spec = catalog.get(name)
-    defines = {**spec.defines(), **({spans.DEFINE: 1} if traced else {})}
-    return gpu.compile_for(device, spec.source, spec.name, spec.path.name, defines)
+    """Compile each kernel without and with tracing."""
+    wanted = [(spec, traced) for spec in specs for traced in (False, True)]
+    jobs = [
+        {
+            "source": spec.source,
+            "entry": spec.name,
+            "file": spec.path.name,
+            "defines": {**spec.defines(), **({spans.DEFINE: 1} if traced else {})},
+            "arch": gpu.architecture(device),
+        }
+        for spec, traced in wanted
+    ]
+    names = [(spec.name, traced) for spec, traced in wanted]
+    return dict(zip(names, nvrtc.compile_several(jobs), strict=True))
 
 
 def _prepare(
